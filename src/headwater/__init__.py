@@ -1,0 +1,37 @@
+"""Headwater: fine-grained provenance for stream processing on Apache Spark."""
+
+from headwater.capture.run import BatchInfo, Run
+from headwater.errors import (
+    FlowError,
+    HeadwaterError,
+    IdCollision,
+    RunError,
+    StoreError,
+    UnknownId,
+    UnknownName,
+    UnsupportedError,
+)
+from headwater.flow.flow import Flow
+from headwater.flow.frame import Frame
+from headwater.query import Store, to_spark
+from headwater.store import open  # noqa: A004
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BatchInfo",
+    "Flow",
+    "FlowError",
+    "Frame",
+    "HeadwaterError",
+    "IdCollision",
+    "Run",
+    "RunError",
+    "Store",
+    "StoreError",
+    "UnknownId",
+    "UnknownName",
+    "UnsupportedError",
+    "open",
+    "to_spark",
+]

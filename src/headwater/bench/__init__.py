@@ -1,0 +1,1 @@
+"""What Headwater costs, measured on the reader's own machine."""

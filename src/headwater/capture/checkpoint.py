@@ -1,0 +1,127 @@
+"""The checkpoint beside the store: bound to one flow and one store, and read for watermarks."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from headwater.errors import RunError
+
+_BINDING = "headwater.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Which flow and store a checkpoint belongs to; `query_id` names its batches in the store."""
+
+    flow: str
+    store_id: str
+    query_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A streaming query's checkpoint directory."""
+
+    path: Path
+
+    @classmethod
+    def at(cls, path: str) -> Checkpoint:
+        """The checkpoint in a local directory."""
+        if "://" in path and not path.startswith("file:"):
+            raise RunError(f"checkpoint {path!r}: only local directories work with this store")
+        return cls(Path(os.path.abspath(path.removeprefix("file://"))))
+
+    def bind(self, flow: str, store_id: str, bound: str | None, last_batch: int | None) -> Binding:
+        """This checkpoint's binding, made now if it is new; refused if it is another's.
+
+        `bound` is the query id that the store has for this flow, `last_batch` the newest batch
+        that it holds of it.
+        """
+        binding = self._read()
+        if binding is None:
+            return self._bind_new(flow, store_id, bound, last_batch)
+        if binding.flow != flow:
+            raise RunError(
+                f"checkpoint {self.path} belongs to flow {binding.flow!r}, not {flow!r}; "
+                "give each flow a checkpoint of its own"
+            )
+        if binding.store_id != store_id or bound != binding.query_id:
+            raise RunError(
+                f"checkpoint {self.path} belongs to another store (flow {flow!r}); start with the "
+                "store it was made with, or with a new checkpoint and a new store"
+            )
+        self._require_agreement(last_batch)
+        return binding
+
+    def _bind_new(
+        self, flow: str, store_id: str, bound: str | None, last_batch: int | None
+    ) -> Binding:
+        if last_batch is not None:
+            raise RunError(
+                f"checkpoint {self.path} is gone but its store holds {last_batch + 1} batches of "
+                f"flow {flow!r}; put the checkpoint back, or start with a new store"
+            )
+        if self.path.exists() and any(self.path.iterdir()):
+            raise RunError(
+                f"checkpoint {self.path} belongs to a query that Headwater did not start; "
+                "give an empty directory"
+            )
+        return Binding(flow, store_id, bound or uuid.uuid4().hex)
+
+    def write(self, binding: Binding) -> None:
+        """Keep the binding in the checkpoint, once the store has it."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            temporary = self.path / f".{_BINDING}.tmp"
+            temporary.write_text(json.dumps(asdict(binding)))
+            temporary.replace(self.path / _BINDING)
+        except OSError as error:
+            raise RunError(
+                f"checkpoint {self.path} can't be written ({error.strerror}); choose another place"
+            ) from error
+
+    def _read(self) -> Binding | None:
+        file = self.path / _BINDING
+        if not file.exists():
+            return None
+        try:
+            return Binding(**json.loads(file.read_text()))
+        except (ValueError, TypeError) as error:
+            raise RunError(
+                f"{file} is damaged; start with a new checkpoint and a new store"
+            ) from error
+
+    def _require_agreement(self, last_batch: int | None) -> None:
+        """The store is at the checkpoint's last batch, or one ahead of its commit."""
+        committed = self._newest("commits")
+        planned = self._newest("offsets")
+        held = -1 if last_batch is None else last_batch
+        if held < committed:
+            raise RunError(
+                f"the store holds batches up to {held}, its checkpoint {self.path} up to "
+                f"{committed}: the store is older; put the matching one back, or start both anew"
+            )
+        if held > planned:
+            raise RunError(
+                f"the store holds batches up to {held}, its checkpoint {self.path} only up to "
+                f"{planned}: the checkpoint is older or was emptied; put the matching one back, or "
+                "start both anew"
+            )
+
+    def _newest(self, log: str) -> int:
+        directory = self.path / log
+        names = os.listdir(directory) if directory.exists() else []
+        return max((int(n) for n in names if n.isdigit()), default=-1)
+
+    def watermark(self, batch: int) -> datetime | None:
+        """The watermark with which a batch runs, as Spark wrote it before the batch."""
+        lines = (self.path / "offsets" / str(batch)).read_text().splitlines()
+        milliseconds = int(json.loads(lines[1]).get("batchWatermarkMs", 0))
+        if milliseconds <= 0:
+            return None
+        return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)

@@ -1,0 +1,140 @@
+"""The capture sink: what Spark calls with each micro-batch.
+
+One store transaction holds a batch's results, provenance and batch number. A batch that the
+store has already (Spark runs it again after a crash between the store's commit and its own)
+is still executed in full, for its contribution to state and watermark, and its rows are
+discarded.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from headwater.capture.decode import Decoded, decode, decode_records
+from headwater.capture.files import Files
+from headwater.capture.write import hand_on
+from headwater.flow.reach import longest_wait
+from headwater.store.batch import Batch, ResultSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from headwater.capture.checkpoint import Checkpoint
+    from headwater.capture.run import BatchInfo
+    from headwater.flow.flow import Flow
+    from headwater.lowering.outputs import Outputs
+    from headwater.store.embedded import EmbeddedWriter
+
+PRUNE_EVERY = 20
+"""Batches between two clearings of records that can contribute to nothing more."""
+
+
+class CaptureSink:
+    """The function of `foreachBatch`, with what it needs from batch to batch."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        outputs: Outputs,
+        writer: EmbeddedWriter,
+        query_id: str,
+        checkpoint: Checkpoint | None,
+        on_batch: Callable[[BatchInfo], None] | None,
+    ) -> None:
+        self.failure: BaseException | None = None
+        self._flow = flow
+        self._outputs = outputs
+        self._writer = writer
+        self._query_id = query_id
+        self._checkpoint = checkpoint
+        self._on_batch = on_batch
+        self._files = {
+            source.name: Files(source.name, source.path)
+            for source in flow.sources.values()
+            if source.identity.how == "position" and source.path is not None
+        }
+        self._waits = {
+            source.name: wait
+            for source in flow.sources.values()
+            if source.keep == "contributing"
+            and (wait := longest_wait(list(flow.sinks.values()), source)) is not None
+        }
+        # Records of static sources go in with the first batch; the store has them only once.
+        self._still = list(outputs.still)
+        self._last_watermark: datetime | None = None
+
+    def __call__(self, df: DataFrame, batch: int) -> None:
+        """Take one micro-batch."""
+        try:
+            if self._writer.holds(self._query_id, batch):
+                df.write.format("noop").mode("append").save()
+                return
+            self._take(df, batch)
+        except BaseException as error:
+            # Through Spark the error would come back as pages of text: keep the original.
+            self.failure = error
+            raise
+
+    def _take(self, df: DataFrame, batch: int) -> None:
+        decoded = decode(self._outputs, df.toArrow(), batch)
+        while self._still:
+            part, records = self._still.pop()
+            decoded.records[part.name] = decode_records(part, records.toArrow())
+        watermark = self._checkpoint.watermark(batch) if self._checkpoint else None
+        committed = self._writer.commit(
+            Batch(
+                query_id=self._query_id,
+                batch=batch,
+                watermark=watermark,
+                results=decoded.results,
+                records=decoded.records,
+                files=self._new_files(decoded),
+            ),
+            before_commit=lambda ids: self._hand_on(decoded.results, ids, batch),
+        )
+        if batch % PRUNE_EVERY == PRUNE_EVERY - 1:
+            self._prune()
+        self._last_watermark = watermark
+        if self._on_batch is not None:
+            from headwater.capture.run import BatchInfo
+
+            self._on_batch(
+                BatchInfo(batch, watermark, committed.results, committed.edges, committed.records)
+            )
+
+    def _hand_on(self, results: dict[str, ResultSet], ids: dict[str, pa.Array], batch: int) -> None:
+        for name, sink in self._flow.sinks.items():
+            if sink.write is not None and name in results and len(results[name].rows):
+                rows = results[name].rows
+                user = rows.select(rows.column_names[2:])
+                hand_on(sink.write, self._flow.spark, ids[name], user, batch)
+
+    def _new_files(self, decoded: Decoded) -> dict[str, dict[int, str]]:
+        new = {}
+        for source, files in self._files.items():
+            columns = [r.origins[source] for r in decoded.results.values() if source in r.origins]
+            if source in decoded.records:
+                columns.append(decoded.records[source]["__hw_id"])
+            if found := files.new(columns):
+                new[source] = found
+        return new
+
+    def _prune(self) -> None:
+        """Drop kept records that reached nothing and no longer can.
+
+        By the watermark of the batch before: records of this one may still be on their way.
+        """
+        if self._last_watermark is None:
+            return
+        for source, wait in self._waits.items():
+            self._writer.prune(source, self._last_watermark - timedelta(microseconds=wait))
+
+    def close(self) -> None:
+        """Let the store go."""
+        if self.failure is None:
+            self._prune()
+        self._writer.close()

@@ -1,0 +1,41 @@
+"""The user's own writer beside the store: any Spark format, or a function of each batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headwater.errors import FlowError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RESULT_ID = "result_id"
+
+
+def check_write(write: Any, where: str) -> None:
+    """Refuse a writer that is neither a function nor a dict with a format."""
+    if write is None or callable(write):
+        return
+    if not isinstance(write, dict) or "format" not in write:
+        raise FlowError(
+            f"{where}: write= takes a function of (DataFrame, batch) or a dict such as "
+            "{'format': 'parquet', 'path': 'out/'}"
+        )
+
+
+def hand_on(write: Any, spark: SparkSession, ids: pa.Array, user: pa.Table, batch: int) -> None:
+    """Give a batch's results, each with its stable id, to the user's own writer.
+
+    It happens before the store commits: a crash in between hands the batch on again, with the
+    same ids, so nothing is lost and a reader can tell what came twice.
+    """
+    table = pa.table([ids, *user.columns], names=[RESULT_ID, *user.column_names])
+    df = spark.createDataFrame(table)
+    if callable(write):
+        write(df, batch)
+        return
+    options = {k: v for k, v in write.items() if k not in ("format", "path", "mode")}
+    writer = df.write.format(write["format"]).mode(write.get("mode", "append")).options(**options)
+    writer.save(write.get("path"))

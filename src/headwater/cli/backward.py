@@ -1,0 +1,36 @@
+"""`headwater backward`: the source records behind a result."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headwater.cli.output import Json, print_table
+from headwater.cli.results import Store
+from headwater.cli.values import parse_ids
+
+
+def backward(
+    store: Store,
+    sink: Annotated[
+        str, typer.Argument(metavar="SINK", help="The sink's name.", show_default=False)
+    ],
+    result_id: Annotated[
+        list[str],
+        typer.Argument(metavar="RESULT_ID", help="One result_id or several.", show_default=False),
+    ],
+    json: Json = False,
+) -> None:
+    """List exactly the source records that a result came from.
+
+    Example: `headwater backward prov stopped -5210391843019911841`
+    """
+    ids = parse_ids(result_id)
+
+    import headwater as hw
+
+    with hw.open(store) as opened:
+        table = opened.backward(sink, ids)
+    rows = table.num_rows
+    print_table(table, json, note=f"{rows} record{'' if rows == 1 else 's'}")

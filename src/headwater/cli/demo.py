@@ -1,0 +1,161 @@
+"""`headwater demo`: a stream of traffic, one alert, and where it came from."""
+
+from __future__ import annotations
+
+import json as encoder
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headwater.cli.output import Json, console, print_json, rich_table
+from headwater.cli.values import plain, text
+from headwater.errors import HeadwaterError
+
+MARKER = ".headwater-demo"
+"""The file that says that a folder was made by the demo, which may thus remove it."""
+
+FILES = 24
+FILES_PER_BATCH = 2
+
+
+def demo(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where to put the stream and the store.")
+    ] = Path("headwater-demo"),
+    reports: Annotated[int, typer.Option(min=2_000, help="Position reports to make.")] = 60_000,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Go on with an earlier demo's folder, if there is one.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Run a small traffic stream and trace one alert to its reports and back.
+
+    Vehicles report their position every 30 seconds. An alert says that one stood still for two
+    minutes: exactly four reports are behind it. A second demo starts fresh.
+
+    Example: `headwater demo /tmp/traffic --reports 200000`
+    """
+    data, store = _prepare(folder, keep, reports)
+    _run(folder, data, store, shown=not json)
+    trace = _trace(store)
+    if json:
+        print_json([encoder.dumps(plain(trace.as_dict(store))), "\n"])
+    else:
+        _show(trace, store)
+
+
+def _prepare(folder: Path, keep: bool, reports: int) -> tuple[Path, Path]:
+    """Makes the folder with the stream in it, in place of an earlier demo's."""
+    from headwater.examples import linear_road
+
+    data, store = folder / "data", folder / "store"
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if not (folder / MARKER).is_file():
+            raise HeadwaterError(
+                f"{folder} exists and was not made by `headwater demo`: name another folder"
+            )
+        if not keep:
+            shutil.rmtree(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / MARKER).touch()
+    except OSError as error:
+        raise HeadwaterError(f"can't write {folder}: {error.strerror}") from error
+    if not data.exists():
+        # Under another name until it is whole, so that --keep never finds half a stream.
+        writing = folder / "data.writing"
+        shutil.rmtree(writing, ignore_errors=True)
+        linear_road.generate(writing, reports=reports, files=FILES)
+        writing.rename(data)
+    return data, store
+
+
+def _run(folder: Path, data: Path, store: Path, shown: bool) -> None:
+    from headwater.cli.progress import progress
+    from headwater.cli.run import watch
+    from headwater.cli.spark import session
+    from headwater.examples import linear_road
+
+    with (
+        progress("Linear Road", batches=FILES // FILES_PER_BATCH, shown=shown) as totals,
+        session(log=folder / "spark.log"),
+    ):
+        flow = linear_road.flow(data, options={"maxFilesPerTrigger": str(FILES_PER_BATCH)})
+        running = flow.start(
+            store=str(store),
+            checkpoint=str(folder / "checkpoint"),
+            capture="eager",
+            available_now=True,
+            on_batch=totals,
+        )
+        watch(running)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """An alert, the reports behind it, and the alerts that one of these reached."""
+
+    alert: Any
+    reports: Any
+    report: int
+    reached: Any
+
+    @property
+    def result_id(self) -> int:
+        return int(self.alert.column("result_id")[0].as_py())
+
+    def as_dict(self, store: Path) -> dict[str, Any]:
+        return {
+            "store": str(store),
+            "alert": self.alert.to_pylist()[0],
+            "backward": self.reports.to_pylist(),
+            "report": self.report,
+            "forward": self.reached.to_pylist(),
+        }
+
+
+def _trace(store: Path) -> _Trace:
+    import headwater as hw
+
+    with hw.open(store) as opened:
+        alerts = opened.results("stopped")
+        if not alerts.num_rows:
+            raise HeadwaterError("no vehicle stood still: run the demo with more --reports")
+        # One from the middle of the stream, where nothing is cut off at either end.
+        alert = alerts.slice(alerts.num_rows // 2, 1)
+        reports = opened.backward("stopped", alert.column("result_id")[0].as_py())
+        report = reports.column("id")[-1].as_py()
+        return _Trace(alert, reports, report, opened.forward("reports", report))
+
+
+def _show(trace: _Trace, store: Path) -> None:
+    out = console()
+    alert = trace.alert.to_pylist()[0]
+    out.print(
+        f"\n[bold]An alert[/]: vehicle {alert['vid']} stood still at {alert['lo']:,} feet, "
+        f"{text(alert['window'])} UTC"
+    )
+    out.print(rich_table(trace.alert))
+    out.print(
+        f"[bold]Its {trace.reports.num_rows} reports[/], "
+        f'exactly these and no others: [cyan]store.backward("stopped", {trace.result_id})[/]'
+    )
+    out.print(rich_table(trace.reports))
+    out.print(
+        f"[bold]All that report {trace.report} led to[/]: "
+        f'[cyan]store.forward("reports", {trace.report})[/]'
+    )
+    out.print(rich_table(trace.reached))
+    path = shlex.quote(str(store))
+    out.print("[bold]Go on with[/]")
+    for command in (
+        f"results {path} stopped --limit 5",
+        f"backward {path} stopped {trace.result_id}",
+        f"forward {path} reports {trace.report} --json",
+        f"doctor {path}",
+    ):
+        out.print(f"  headwater {command}", soft_wrap=True)

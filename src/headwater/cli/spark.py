@@ -1,0 +1,52 @@
+"""Spark as the commands start it: one session, and its JVM's chatter in a file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@contextmanager
+def session(log: Path | None = None) -> Iterator[SparkSession]:
+    """A Spark session whose JVM writes its warnings to `log` instead of over a progress bar.
+
+    A session that runs already is used, and left running.
+    """
+    from pyspark.sql import SparkSession
+
+    from headwater.session import adopt_or_start
+
+    if (active := SparkSession.getActiveSession()) is not None:
+        yield active
+        return
+    with _stderr_to(log):
+        started = adopt_or_start()
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+@contextmanager
+def _stderr_to(log: Path | None) -> Iterator[None]:
+    """Sends this process's stderr to a file while a child process that will keep it starts."""
+    if log is None:
+        file, name = tempfile.mkstemp(prefix="headwater-spark-", suffix=".log")
+        Path(name).unlink()  # The JVM writes on into the nameless file; nothing is left behind.
+    else:
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    kept = os.dup(2)
+    try:
+        os.dup2(file, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(file)

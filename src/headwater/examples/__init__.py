@@ -1,0 +1,1 @@
+"""Streams and flows to try Headwater with."""

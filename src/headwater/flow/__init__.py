@@ -1,0 +1,1 @@
+"""Flows: sources, frames of rows, sinks, and the nodes that describe them."""

@@ -1,0 +1,274 @@
+"""`hw.Flow`: sources, steps and sinks, and the start of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql.types import StructType
+
+from headwater.errors import FlowError, HeadwaterError
+from headwater.flow import nodes, render
+from headwater.flow.callsite import callsite
+from headwater.flow.frame import Frame
+from headwater.flow.references import Attribute, attributes
+from headwater.flow.sourcing import source_node
+from headwater.lowering.plain import Plain
+from headwater.session import adopt_or_start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.capture.run import BatchInfo, Run
+
+
+class Flow:
+    """A dataflow from sources to sinks whose results know their source records.
+
+    >>> flow = Flow("traffic")  # doctest: +SKIP
+    >>> reports = flow.source(
+    ...     "reports",
+    ...     format="parquet",
+    ...     path="data/lr",  # doctest: +SKIP
+    ...     schema=SCHEMA,
+    ...     event_time="ts",
+    ...     watermark="0 seconds",
+    ...     id="tid",
+    ... )
+    >>> flow.sink("stopped", reports.filter("speed = 0"))  # doctest: +SKIP
+    >>> flow.start(store="prov/", available_now=True).wait()  # doctest: +SKIP
+    """
+
+    def __init__(self, name: str, spark: SparkSession | None = None) -> None:
+        _require_name("flow", name)
+        self.name = name
+        self.spark = spark or adopt_or_start()
+        self._plain = Plain(self.spark)
+        self._steps: dict[str, nodes.Node] = {}
+        self._counts: Counter[str] = Counter()
+        self._seen: dict[str, tuple[Attribute, ...]] = {}
+
+    # --- what it is made of -------------------------------------------------------------------
+
+    @property
+    def sources(self) -> dict[str, nodes.Source]:
+        """The sources by name."""
+        return {s: n for s, n in self._steps.items() if isinstance(n, nodes.Source)}
+
+    @property
+    def sinks(self) -> dict[str, nodes.Sink]:
+        """The sinks by name."""
+        return {s: n for s, n in self._steps.items() if isinstance(n, nodes.Sink)}
+
+    def source(
+        self,
+        name: str,
+        *,
+        df: DataFrame | None = None,
+        format: str | None = None,
+        path: str | None = None,
+        schema: StructType | str | None = None,
+        options: Mapping[str, Any] | None = None,
+        stream: bool = True,
+        event_time: str | None = None,
+        watermark: str | None = None,
+        id: str | Sequence[str] | None = None,
+        keep: nodes.Keep | None = None,
+    ) -> Frame:
+        """Records from a Spark format or from any DataFrame, streaming or not, traced by id.
+
+        `id` names the column or columns that identify a record; without it a Parquet record goes
+        by its file and row, any other by its content. `keep` says which records' contents the
+        store keeps: "none" (the default for files, which are read again when asked for),
+        "contributing" (the default for anything else) or "all". `stream=False` reads a path once.
+        """
+        site = callsite()
+        self._require_new("source", name, site)
+        parsed = self._parse_schema(schema) if isinstance(schema, str) else schema
+        node = source_node(
+            name,
+            site,
+            df=df,
+            format=format,
+            path=path,
+            schema=parsed,
+            options=options,
+            stream=stream,
+            event_time=event_time,
+            watermark=watermark,
+            id=id,
+            keep=keep,
+        )
+        return self._frame(node)
+
+    def sink(self, name: str, frame: Frame, write: Any = None) -> Frame:
+        """Results to trace, kept in the store under this name.
+
+        `write` also hands them on: a function of a DataFrame (with `result_id` first) and the
+        batch's number, or a dict of a Spark writer: `{"format": "parquet", "path": "out/"}`.
+        """
+        from headwater.capture.write import check_write
+
+        site = callsite()
+        self._require_new("sink", name, site)
+        if frame.flow is not self:
+            raise FlowError(f"sink {name!r} at {site}: needs a frame of flow {self.name!r}")
+        counts = Counter(c.casefold() for c in frame.columns)
+        doubled = [c for c in frame.columns if counts[c.casefold()] > 1]
+        if doubled:
+            raise FlowError(
+                f"sink {name!r} at {site}: two columns are called {doubled[0]!r}; rename one"
+            )
+        check_write(write, f"sink {name!r} at {site}")
+        return self._frame(nodes.Sink(step=name, site=site, inputs=(frame._node,), write=write))
+
+    def start(
+        self,
+        store: str,
+        checkpoint: str | None = None,
+        capture: str = "auto",
+        available_now: bool = False,
+        trigger: str | None = None,
+        on_batch: Callable[[BatchInfo], None] | None = None,
+    ) -> Run:
+        """Run the flow: results and provenance go to the store, a transaction per micro-batch.
+
+        `capture` is "eager" (ids of the source records travel with the rows), "none" (results
+        only) or "auto". `available_now` stops when what is there now has been processed;
+        `trigger` is the time between batches. A flow without a streaming source runs once.
+        The checkpoint is by default a directory inside the store.
+        """
+        from headwater.capture.run import start
+
+        return start(
+            self,
+            store=store,
+            checkpoint=checkpoint,
+            capture=capture,
+            available_now=available_now,
+            trigger=trigger,
+            on_batch=on_batch,
+        )
+
+    def explain(self) -> None:
+        """Print the steps: what each does, from where in the code, and which are run twice."""
+        print(self.describe())
+
+    def describe(self, *ends: nodes.Node) -> str:
+        """The text that `explain` prints."""
+        return render.as_text(f"flow {self.name}", render.model(ends or self._ends()))
+
+    def to_mermaid(self) -> str:
+        """The flow as a Mermaid flowchart, which GitHub and many editors draw."""
+        return render.as_mermaid(render.model(self._ends()))
+
+    def __repr__(self) -> str:
+        return f"Flow({self.name!r}, sources={list(self.sources)}, sinks={list(self.sinks)})"
+
+    # --- how steps are added ------------------------------------------------------------------
+
+    def _ends(self) -> list[nodes.Node]:
+        if self.sinks:
+            return list(self.sinks.values())
+        used = {above.step for node in self._steps.values() for above in node.inputs}
+        return [node for step, node in self._steps.items() if step not in used]
+
+    def _add(
+        self, kind: type[nodes.Node], inputs: tuple[nodes.Node, ...], **parameters: Any
+    ) -> Frame:
+        step = self._next_step(kind.kind)
+        return self._frame(kind(step=step, site=callsite(), inputs=inputs, **parameters))
+
+    def _static(self, df: DataFrame) -> Frame:
+        if df.isStreaming:
+            raise FlowError("join: a streaming DataFrame must come in by flow.source(name, df=…)")
+        return self._frame(nodes.Static(step=self._next_step("static"), site=callsite(), df=df))
+
+    def _frame(self, node: nodes.Node) -> Frame:
+        self._checked(node)
+        self._steps[node.step] = node
+        return Frame(self, node)
+
+    def _checked(self, node: nodes.Node) -> DataFrame:
+        """The node's frame in plain Spark; what Spark says of it in one line if it can't be."""
+        try:
+            df = self._plain.lower(node)
+            columns = df.columns
+        except HeadwaterError:
+            raise
+        except (AnalysisException, ParseException) as error:
+            raise FlowError(f"{node.kind} at {node.site}: {_spark_says(error)}") from error
+        reserved = [c for c in columns if c.startswith("__hw_")]
+        if reserved:
+            raise FlowError(
+                f"{node.kind} at {node.site}: column {reserved[0]!r} has the prefix __hw_, "
+                "which is reserved; use another name"
+            )
+        if isinstance(node, nodes.Explode) and not set(node.names) <= set(columns):
+            raise FlowError(
+                f"{node.kind} at {node.site}: exploding a map is not supported; "
+                "use F.explode(F.map_entries(…))"
+            )
+        return df
+
+    def _attributes(self, node: nodes.Node) -> tuple[Attribute, ...]:
+        if node.step not in self._seen:
+            above = [self._attributes(n) for n in node.inputs]
+            self._seen[node.step] = attributes(node, self._plain.lower(node), above)
+        return self._seen[node.step]
+
+    def _rename(self, node: nodes.Node, step: str) -> nodes.Node:
+        _require_name("step", step)
+        if step in self._steps:
+            raise FlowError(f"flow {self.name!r} already has a step {step!r}; choose another name")
+        if any(node in other.inputs for other in self._steps.values()):
+            raise FlowError(f"name step {node.step!r} before other steps use it")
+        if isinstance(node, nodes.Source | nodes.Sink):
+            raise FlowError(f"{node.kind} {node.step!r} has its name already")
+        self._steps.pop(node.step, None)
+        renamed = replace(node, step=step)
+        self._checked(renamed)
+        self._steps[step] = renamed
+        return renamed
+
+    def _next_step(self, kind: str) -> str:
+        self._counts[kind] += 1
+        step = f"{kind}-{self._counts[kind]}"
+        return step if step not in self._steps else self._next_step(kind)
+
+    def _parse_schema(self, text: str) -> StructType:
+        try:
+            parsed = StructType.fromDDL(text)
+        except (ParseException, AnalysisException) as error:
+            raise FlowError(f"schema {text!r} at {callsite()}: {_spark_says(error)}") from error
+        if not isinstance(parsed, StructType):
+            raise FlowError(f"schema {text!r} at {callsite()}: name the columns: 'id bigint, …'")
+        return parsed
+
+    def _require_new(self, what: str, name: str, site: str) -> None:
+        _require_name(what, name)
+        if name in self._steps:
+            taken = self._steps[name]
+            raise FlowError(
+                f"{what} {name!r} at {site}: flow {self.name!r} already has a {taken.kind} of that "
+                f"name, from {taken.site}; choose another"
+            )
+
+
+def _require_name(what: str, name: str) -> None:
+    if not name or not all(c.isalnum() or c in "_-." for c in name):
+        raise FlowError(f"{what} name {name!r}: use letters, digits, '_', '-' and '.'")
+
+
+def _spark_says(error: Exception) -> str:
+    text = str(error).split("\n\nJVM stacktrace")[0].split("\n== SQL")[0]
+    lines = [
+        line
+        for line in text.splitlines()
+        if line.strip() and not line.startswith(("'", "+-", ":-"))
+    ]
+    return " ".join(" ".join(lines[:3]).split())

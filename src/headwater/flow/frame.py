@@ -1,0 +1,324 @@
+"""`hw.Frame`: PySpark's DataFrame methods, recorded as nodes of a flow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headwater.errors import FlowError
+from headwater.flow import expressions as ex
+from headwater.flow import nodes, projecting
+from headwater.flow.grouped import GroupedFrame
+from headwater.flow.joining import join_node
+from headwater.flow.references import Attribute, reference, resolve
+from headwater.flow.unsupported import no_such_method
+from headwater.flow.windows import microseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from headwater.flow.flow import Flow
+
+P = ParamSpec("P")
+R = TypeVar("R")
+ColumnOrName = Column | str
+
+
+class Frame:
+    """Rows of a step, with the methods of a PySpark DataFrame.
+
+    Each method adds a step to the flow and checks it with Spark at once, so that a wrong
+    column name fails on the line that wrote it.
+    """
+
+    __slots__ = ("_flow", "_node")
+
+    def __init__(self, flow: Flow, node: nodes.Node) -> None:
+        self._flow = flow
+        self._node = node
+
+    # --- what it is ---------------------------------------------------------------------------
+
+    @property
+    def step(self) -> str:
+        """The stable name of the step that makes these rows."""
+        return self._node.step
+
+    @property
+    def flow(self) -> Flow:
+        """The flow that this frame belongs to."""
+        return self._flow
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._df.columns)
+
+    @property
+    def schema(self) -> StructType:
+        """The schema as Spark has it."""
+        return self._df.schema
+
+    @property
+    def dtypes(self) -> list[tuple[str, str]]:
+        """The names and types of the columns."""
+        return list(self._df.dtypes)
+
+    @property
+    def isStreaming(self) -> bool:
+        """Whether the rows keep coming."""
+        return bool(self._df.isStreaming)
+
+    @property
+    def sparkSession(self) -> SparkSession:
+        """The session that the flow runs in."""
+        return self._flow.spark
+
+    def printSchema(self, level: int | None = None) -> None:
+        """Print the schema as a tree."""
+        self._df.printSchema(level)
+
+    def explain(self, extended: bool | str | None = None, mode: str | None = None) -> None:
+        """Print the steps up to here; with `extended` or `mode`, Spark's plan as well."""
+        print(self._flow.describe(self._node))
+        if extended is not None or mode is not None:
+            self._df.explain(extended, mode)
+
+    def named(self, step: str) -> Frame:
+        """The same rows under a step name of the user's choice, stable across restarts."""
+        return Frame(self._flow, self._flow._rename(self._node, step))
+
+    # --- columns ------------------------------------------------------------------------------
+
+    def __getitem__(self, item: str | Column | list[str | Column]) -> Any:
+        if isinstance(item, Column):
+            return self.filter(item)
+        if isinstance(item, list | tuple):
+            return self.select(*item)
+        if item not in self.columns:
+            raise FlowError(
+                f"step {self.step!r} has no column {item!r}; it has {', '.join(self.columns)}"
+            )
+        return reference(self.step, item)
+
+    def __getattr__(self, name: str) -> Column:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self.columns:
+            return reference(self.step, name)
+        raise no_such_method(name, self.step, self.columns)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.columns]
+
+    # --- one row to one -----------------------------------------------------------------------
+
+    def filter(self, condition: ColumnOrName) -> Frame:
+        """Rows for which the condition holds."""
+        expr = self._resolved(ex.either(condition, what="filter"), "filter")
+        return self._add(nodes.Filter, condition=expr)
+
+    where = filter  # noqa: A003
+
+    def select(self, *cols: ColumnOrName | list[ColumnOrName]) -> Frame:
+        """Other columns of the same rows; `F.explode` in the list makes one row to many."""
+        flat = _flatten(cols)
+        return self._select([ex.column_or_name(c, what="select") for c in flat], "select")
+
+    def selectExpr(self, *expr: str | list[str]) -> Frame:
+        """As `select`, with SQL expressions."""
+        return self._select([ex.sql(e, what="selectExpr") for e in _flatten(expr)], "selectExpr")
+
+    def withColumn(self, colName: str, col: Column) -> Frame:
+        """A column added or replaced."""
+        return self.withColumns({colName: col})
+
+    def withColumns(self, *colsMap: Mapping[str, Column]) -> Frame:
+        """Columns added or replaced."""
+        (columns,) = colsMap
+        made = {
+            n: ex.column(_a_column(c, "withColumn"), what="withColumn") for n, c in columns.items()
+        }
+        resolved = {n: self._resolved(e, "withColumn") for n, e in made.items()}
+        exploding = projecting.exploding(self.columns, resolved)
+        if exploding is not None:
+            return self._select(exploding, "withColumn")
+        projecting.refuse_windows(resolved.values(), "withColumn")
+        return self._add(nodes.WithColumns, columns=tuple(resolved.items()))
+
+    def withColumnRenamed(self, existing: str, new: str) -> Frame:
+        """A column under another name; nothing happens when there is none, as in Spark."""
+        return self.withColumnsRenamed({existing: new})
+
+    def withColumnsRenamed(self, colsMap: Mapping[str, str]) -> Frame:
+        """Columns under other names."""
+        return self._add(nodes.Rename, names=tuple(colsMap.items()))
+
+    def drop(self, *cols: ColumnOrName) -> Frame:
+        """Columns left out; names that are not there are passed over, as in Spark."""
+        exprs = [self._resolved(ex.column_or_name(c, what="drop"), "drop") for c in cols]
+        return self._add(nodes.Drop, columns=tuple(exprs))
+
+    def alias(self, alias: str) -> Frame:
+        """The same rows under a name for SQL strings: `F.expr("l.vid = r.vid")`."""
+        return self._add(nodes.Alias, name=alias)
+
+    def withWatermark(self, eventTime: str, delayThreshold: str) -> Frame:
+        """The event-time column and how long to wait for late rows."""
+        microseconds(delayThreshold)
+        return self._add(nodes.Watermark, column=eventTime, delay=delayThreshold)
+
+    def transform(
+        self, func: Callable[Concatenate[Frame, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """A function of frames applied to this one."""
+        return func(self, *args, **kwargs)
+
+    # --- one row to many ----------------------------------------------------------------------
+
+    def flat_map(
+        self,
+        fn: Callable[[Any], Iterable[Any]],
+        schema: StructType | str,
+        keep: Iterable[str] = (),
+    ) -> Frame:
+        """One row to many: `fn` takes a Row and gives tuples, dicts or Rows of the schema.
+
+        `keep` names columns that pass beside the new ones unchanged, the event-time column
+        with its watermark above all.
+        """
+        if not callable(fn):
+            raise FlowError(f"flat_map takes a function of a row, not {type(fn).__name__}")
+        parsed = schema if isinstance(schema, StructType) else self._flow._parse_schema(schema)
+        for name in (kept := tuple(keep)):
+            if name not in self.columns:
+                raise FlowError(f"flat_map: keep names {name!r}, which step {self.step!r} lacks")
+        clash = set(kept) & set(parsed.fieldNames())
+        if clash:
+            raise FlowError(f"flat_map: {sorted(clash)} are both kept and in the schema")
+        return self._add(nodes.FlatMap, function=fn, schema=parsed, keep=kept)
+
+    # --- several rows to one ------------------------------------------------------------------
+
+    def groupBy(self, *cols: ColumnOrName | list[ColumnOrName]) -> GroupedFrame:
+        """Groups of rows with equal keys, to be aggregated."""
+        keys = [ex.column_or_name(c, what="groupBy") for c in _flatten(cols)]
+        return GroupedFrame(self, tuple(self._resolved(k, "groupBy") for k in keys))
+
+    groupby = groupBy
+
+    def agg(self, *exprs: Column | dict[str, str]) -> Frame:
+        """All rows aggregated to one."""
+        return self.groupBy().agg(*exprs)
+
+    def dropDuplicates(self, subset: list[str] | tuple[str, ...] | None = None) -> Frame:
+        """The first row of those with equal values in the columns (all columns by default)."""
+        return self._deduplicate(subset, "dropDuplicates", within=False)
+
+    drop_duplicates = dropDuplicates
+
+    def distinct(self) -> Frame:
+        """The first row of those that are equal."""
+        return self.dropDuplicates()
+
+    def dropDuplicatesWithinWatermark(
+        self, subset: list[str] | tuple[str, ...] | None = None
+    ) -> Frame:
+        """As `dropDuplicates`, forgetting a value once the watermark has passed it."""
+        return self._deduplicate(subset, "dropDuplicatesWithinWatermark", within=True)
+
+    # --- two frames ---------------------------------------------------------------------------
+
+    def union(self, other: Frame) -> Frame:
+        """The rows of both, columns matched by position."""
+        return self._union(other, "union")
+
+    unionAll = union
+
+    def unionByName(self, other: Frame, allowMissingColumns: bool = False) -> Frame:
+        """The rows of both, columns matched by name."""
+        return self._union(other, "unionByName", by_name=True, allow_missing=allowMissingColumns)
+
+    def join(
+        self,
+        other: Frame | DataFrame,
+        on: str | list[str] | Column | list[Column] | None = None,
+        how: str | None = None,
+    ) -> Frame:
+        """Pairs of rows; two streams need a bound on the times of a pair.
+
+        `other` may be a Frame of the same flow, or a DataFrame that is not streaming: it is
+        then joined but not traced (make it a source to trace it).
+        """
+        right = self._flow._static(other) if isinstance(other, DataFrame) else other
+        self._same_flow(right, "join")
+        return self._flow._frame(join_node(self, right, on, how))
+
+    # --- how steps are added ------------------------------------------------------------------
+
+    @property
+    def _df(self) -> DataFrame:
+        return self._flow._plain.lower(self._node)
+
+    @property
+    def _attributes(self) -> tuple[Attribute, ...]:
+        return self._flow._attributes(self._node)
+
+    def _add(self, kind: type[nodes.Node], *others: Frame, **parameters: Any) -> Frame:
+        inputs = (self._node, *(other._node for other in others))
+        return self._flow._add(kind, inputs, **parameters)
+
+    def _resolved(self, expr: ex.Expr, method: str) -> ex.Expr:
+        if not expr.has_references:
+            return expr
+        return resolve(expr, method, [(self.step, self._attributes)])
+
+    def _select(self, exprs: list[ex.Expr], method: str) -> Frame:
+        expanded = projecting.expand_stars(exprs, lambda: self._attributes, method)
+        resolved = [self._resolved(e, method) for e in expanded]
+        kind, parameters = projecting.node_of(resolved, method)
+        return self._add(kind, **parameters)
+
+    def _deduplicate(self, subset: Any, method: str, *, within: bool) -> Frame:
+        if isinstance(subset, str):
+            raise FlowError(f"{method} takes a list of column names: [{subset!r}]")
+        columns = None if subset is None else tuple(subset)
+        for name in columns or ():
+            if name not in self.columns:
+                raise FlowError(
+                    f"{method}: step {self.step!r} has no column {name!r}; "
+                    f"it has {', '.join(self.columns)}"
+                )
+        return self._add(nodes.Deduplicate, columns=columns, within_watermark=within)
+
+    def _union(self, other: Frame, method: str, **parameters: Any) -> Frame:
+        self._same_flow(other, method)
+        return self._add(nodes.Union, other, **parameters)
+
+    def _same_flow(self, other: Any, method: str) -> None:
+        if not isinstance(other, Frame):
+            raise FlowError(f"{method} takes a headwater.Frame, not {type(other).__name__}")
+        if other._flow is not self._flow:
+            raise FlowError(
+                f"{method}: step {other.step!r} belongs to flow {other._flow.name!r}, "
+                f"not to {self._flow.name!r}"
+            )
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}: {kind}" for name, kind in self.dtypes)
+        return f"Frame[{self.step}: {fields}]"
+
+
+def _flatten(values: Iterable[Any]) -> list[Any]:
+    flat: list[Any] = []
+    for value in values:
+        flat.extend(value) if isinstance(value, list | tuple) else flat.append(value)
+    return flat
+
+
+def _a_column(value: Any, method: str) -> Column:
+    if not isinstance(value, Column):
+        raise FlowError(f"{method} takes a Column, not {type(value).__name__}; wrap it in F.lit(…)")
+    return value

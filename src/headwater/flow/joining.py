@@ -1,0 +1,101 @@
+"""Joins: which columns mean which side, and whether the state of two streams is bounded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql import Column, DataFrame
+
+from headwater.errors import FlowError, UnsupportedError
+from headwater.flow import expressions as ex
+from headwater.flow import nodes
+from headwater.flow.callsite import callsite
+from headwater.flow.jvm import scala_object, spark_jvm
+from headwater.flow.references import aliased, join_aliases, resolve
+
+if TYPE_CHECKING:
+    from headwater.flow.frame import Frame
+
+_HOW: dict[str, Literal["inner", "left_outer"]] = {
+    "inner": "inner",
+    "left": "left_outer",
+    "leftouter": "left_outer",
+}
+
+
+def join_node(left: Frame, right: Frame, on: Any, how: str | None) -> nodes.Join:
+    """The node of `left.join(right, on, how)`, checked."""
+    kind = _HOW.get((how or "inner").casefold().replace("_", ""))
+    if kind is None:
+        raise UnsupportedError(f"join: how={how!r} is not supported; use 'inner' or 'left_outer'")
+    if on is None:
+        raise UnsupportedError("join needs on=: a condition, or names that both sides have")
+    if right.isStreaming and not left.isStreaming:
+        raise UnsupportedError("join: put the stream on the left and the static side on the right")
+    step = left.flow._next_step("join")
+    names = _names(on, left, right)
+    aliases = join_aliases(step, names or (), left._attributes, right._attributes)
+    condition: ex.Expr | tuple[str, ...] = names or ()
+    if names is None:
+        conjunction = reduce(Column.__and__, on) if isinstance(on, list | tuple) else on
+        sides = [
+            (left.step, aliased(left._attributes, aliases[0])),
+            (right.step, aliased(right._attributes, aliases[1])),
+        ]
+        condition = resolve(ex.either(conjunction, what="join"), "join", sides)
+    node = nodes.Join(
+        step=step,
+        site=callsite(),
+        inputs=(left._node, right._node),
+        on=condition,
+        how=kind,
+        left_alias=aliases[0],
+        right_alias=aliases[1],
+    )
+    if left.isStreaming and right.isStreaming:
+        return replace(node, range=_time_range(node, left.flow._checked(node)))
+    return node
+
+
+def _names(on: Any, left: Frame, right: Frame) -> tuple[str, ...] | None:
+    """The names of `on`, or None when it is a condition."""
+    names = [on] if isinstance(on, str) else on
+    if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+        return None
+    for name in names:
+        for side, frame in (("left", left), ("right", right)):
+            if name not in frame.columns:
+                raise FlowError(
+                    f"join: the {side} side, step {frame.step!r}, has no column {name!r}; "
+                    "for a condition in SQL use F.expr(…)"
+                )
+    return tuple(names)
+
+
+def _time_range(node: nodes.Join, df: DataFrame) -> int:
+    """How far apart the times of a pair may be; refused when there is no bound. Spark tells."""
+    # Spark won't hand out the optimised plan of a stream that is not started.
+    optimizer = df.sparkSession._jsparkSession.sessionState().optimizer()
+    plan = optimizer.execute(df._jdf.queryExecution().analyzed())
+    while plan.getClass().getSimpleName() != "Join":
+        plan = plan.children().apply(0)
+    jvm = spark_jvm()
+    helper = scala_object(jvm.org.apache.spark.sql.catalyst.analysis, "StreamingJoinHelper")
+    if helper.isWatermarkInJoinKeys(plan):
+        return 0
+    left, right = plan.left().outputSet(), plan.right().outputSet()
+    # Any watermark will do; one that only fits a Java long is passed as one.
+    at = 1 << 40
+    sides = [(left, right), (right, left)]
+    bounds = [
+        helper.getStateValueWatermark(a, b, plan.condition(), jvm.scala.Some(at)) for a, b in sides
+    ]
+    if not all(bound.isDefined() for bound in bounds):
+        raise FlowError(
+            f"join at {node.site}: two streams need watermarks and a bound on the times of a pair "
+            "from both sides, such as right.ts BETWEEN left.ts - INTERVAL 1 MINUTE AND left.ts, or "
+            "a window as key; without one their state grows forever"
+        )
+    return int(sum(abs(int(bound.get()) - at) for bound in bounds)) * 1000 + 1000

@@ -1,0 +1,114 @@
+"""`plain`: the very plan that the user would have written, with no provenance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.flow.expressions import Expr
+from headwater.lowering.base import Lowering
+from headwater.lowering.rows import flat_mapped, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headwater.flow import nodes
+
+
+class Plain(Lowering[DataFrame]):
+    """Nodes to DataFrames, step by step."""
+
+    name: ClassVar[str] = "none"
+
+    def __init__(self, spark: SparkSession, sources: Mapping[str, DataFrame] | None = None) -> None:
+        super().__init__()
+        self.spark = spark
+        self.sources = sources or {}
+
+    def visit_source(self, node: nodes.Source) -> DataFrame:
+        if node.name in self.sources:
+            return self.sources[node.name]
+        return watermarked(read(self.spark, node), node)
+
+    def visit_static(self, node: nodes.Static) -> DataFrame:
+        return node.df
+
+    def visit_filter(self, node: nodes.Filter, df: DataFrame) -> DataFrame:
+        return df.filter(node.condition.column)
+
+    def visit_project(self, node: nodes.Project, df: DataFrame) -> DataFrame:
+        return df.select(*(c.column for c in node.columns))
+
+    def visit_with_columns(self, node: nodes.WithColumns, df: DataFrame) -> DataFrame:
+        return df.withColumns({name: expr.column for name, expr in node.columns})
+
+    def visit_rename(self, node: nodes.Rename, df: DataFrame) -> DataFrame:
+        return df.withColumnsRenamed(dict(node.names))
+
+    def visit_drop(self, node: nodes.Drop, df: DataFrame) -> DataFrame:
+        return df.drop(*(c.column for c in node.columns))
+
+    def visit_alias(self, node: nodes.Alias, df: DataFrame) -> DataFrame:
+        return df.alias(node.name)
+
+    def visit_watermark(self, node: nodes.Watermark, df: DataFrame) -> DataFrame:
+        return df.withWatermark(node.column, node.delay)
+
+    def visit_explode(self, node: nodes.Explode, df: DataFrame) -> DataFrame:
+        return df.select(*(c.column for c in node.columns))
+
+    def visit_flat_map(self, node: nodes.FlatMap, df: DataFrame) -> DataFrame:
+        rows = flat_mapped(df, node, df.columns, carry=())
+        return rows.select(*map(quoted, node.keep), *map(quoted, node.schema.fieldNames()))
+
+    def visit_union(self, node: nodes.Union, left: DataFrame, right: DataFrame) -> DataFrame:
+        if node.by_name:
+            return left.unionByName(right, allowMissingColumns=node.allow_missing)
+        return left.union(right)
+
+    def visit_aggregate(self, node: nodes.Aggregate, df: DataFrame) -> DataFrame:
+        keys, columns = (e.column for e in node.keys), (e.column for e in node.columns)
+        return df.groupBy(*keys).agg(*columns)
+
+    def visit_join(self, node: nodes.Join, left: DataFrame, right: DataFrame) -> DataFrame:
+        return joined(node, left, right)
+
+    def visit_deduplicate(self, node: nodes.Deduplicate, df: DataFrame) -> DataFrame:
+        return deduplicated(node, df, list(node.columns) if node.columns else None)
+
+    def visit_sink(self, node: nodes.Sink, df: DataFrame) -> DataFrame:
+        return df
+
+
+def read(spark: SparkSession, node: nodes.Source) -> DataFrame:
+    """A source's records, before any watermark."""
+    if node.df is not None:
+        return node.df
+    reader = spark.readStream if node.streaming else spark.read
+    assert node.format is not None
+    return (
+        reader.format(node.format).schema(node.schema).options(**dict(node.options)).load(node.path)
+    )
+
+
+def watermarked(df: DataFrame, node: nodes.Source) -> DataFrame:
+    """The source's records with the watermark that the source declares."""
+    if node.event_time is None or node.watermark is None:
+        return df
+    return df.withWatermark(node.event_time, node.watermark)
+
+
+def joined(node: nodes.Join, left: DataFrame, right: DataFrame) -> DataFrame:
+    """The join of two frames as the node says."""
+    left = left.alias(node.left_alias) if node.left_alias else left
+    right = right.alias(node.right_alias) if node.right_alias else right
+    on = node.on.column if isinstance(node.on, Expr) else list(node.on)
+    return left.join(right, on, node.how)
+
+
+def deduplicated(node: nodes.Deduplicate, df: DataFrame, columns: list[str] | None) -> DataFrame:
+    """The first row of each value of the columns."""
+    if node.within_watermark:
+        return df.dropDuplicatesWithinWatermark(columns)
+    return df.dropDuplicates(columns)

@@ -1,0 +1,63 @@
+"""Backward: from results to the source records that they came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.query import records, results
+from headwater.query.columns import Own, fixed
+from headwater.query.naming import united
+from headwater.store.batch import ID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headwater.query.predicate import Selection
+    from headwater.store.catalog import Catalog, Sink, Source
+    from headwater.store.reader import Reader
+
+
+def backward(
+    reader: Reader, catalog: Catalog, sink: Sink, selection: Selection, *, columns: bool, many: bool
+) -> pa.Table:
+    """The records of the selected results: `source`, `id`, `event_time`, then own columns.
+
+    With `many`, a first column `result_id` says whose record each is.
+    """
+    names = ("result_id",) * many + ("source", "id", "event_time")
+    sources = catalog.sources_of(sink)
+    own = Own(sources, names) if columns else None
+    tables = []
+    for source, asked, rows in origins(reader, sources, sink, selection, own=columns):
+        table = rows.rename_columns(
+            ["id", "event_time", *(own.names(source).values() if own else ())]
+        )
+        label = pa.repeat(pa.scalar(source.name), rows.num_rows)
+        table = table.append_column("source", label).append_column("result_id", asked)
+        tables.append(table)
+    fields = [field for source in sources for field in own.fields(source)] if own else []
+    answer = united(tables, pa.schema([*fixed(*names), *fields]))
+    if many and len(tables) > 1:
+        order = np.argsort(answer["result_id"].to_numpy(), kind="stable")
+        answer = answer.take(pa.array(order))
+    return answer
+
+
+def origins(
+    reader: Reader, sources: tuple[Source, ...], sink: Sink, selection: Selection, *, own: bool
+) -> Iterator[tuple[Source, pa.Array, pa.Table]]:
+    """By source: the result ids of the selected edges, and beside each its record."""
+    edges = results.edges(reader, sink, selection)
+    numbers = edges["source_no"].to_numpy()
+    for source in sources:
+        part = edges.filter(pa.array(numbers == source.no))
+        if not part.num_rows:
+            continue
+        ids = part["source_id"].to_numpy()
+        near = pc.max(part["seq"]).as_py()
+        rows = records.beside(records.found(reader, source, ids, own=own, near=near), ids)
+        yield source, part["result_id"], rows.set_column(0, ID, pa.array(ids))

@@ -1,0 +1,118 @@
+"""Forward: from source records to the results that they reached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.errors import UnknownId
+from headwater.query import records
+from headwater.query.columns import Own, fixed
+from headwater.query.naming import united
+from headwater.query.results import ask, view
+from headwater.store.batch import ID, SEQ
+from headwater.store.compaction import COMPACTED
+from headwater.store.schema import quoted
+
+if TYPE_CHECKING:
+    from headwater.query.predicate import Selection
+    from headwater.store.catalog import Sink, Source
+    from headwater.store.reader import Reader
+
+Ids = npt.NDArray[np.int64]
+
+
+def forward(
+    reader: Reader,
+    source: Source,
+    sinks: tuple[Sink, ...],
+    ids: Ids,
+    selection: Selection,
+    *,
+    many: bool,
+) -> pa.Table:
+    """The results of records: `sink`, `result_id`, `event_time`, `final`, then own columns.
+
+    With `many`, a first column `id` says whose result each is. A record that reached no result has
+    one row without a result.
+    """
+    names = ("id",) * many + ("sink", "result_id", "event_time", "final")
+    own = Own(sinks, names)
+    edges = reached(reader, source, ids)
+    numbers = edges["sink_no"].to_numpy()
+    tables = []
+    for sink in sinks:
+        part = edges.filter(pa.array(numbers == sink.no))
+        if part.num_rows:
+            tables.append(_results(reader, sink, part, selection, own))
+    asked = np.isin(numbers, [sink.no for sink in sinks])
+    idle = np.setdiff1d(ids, edges["source_id"].to_numpy()[asked])
+    if len(idle):
+        touched = np.intersect1d(idle, edges["source_id"].to_numpy())
+        rest = np.setdiff1d(idle, touched)
+        known = np.union1d(touched, records.is_known(reader, source, rest) if len(rest) else rest)
+        if not many and not len(known):
+            raise UnknownId(
+                f"source {source.name!r} has no record with the id {int(ids[0])}; "
+                "a record that reached no result is only known if the source keeps its records "
+                "or can be read again"
+            )
+        tables.append(pa.table({"id": known}))
+    fields = [field for sink in sinks for field in own.fields(sink)]
+    schema = pa.schema([*fixed("id", "sink", "result_id", "event_time", "final"), *fields])
+    answer = united(tables, schema)
+    # More records of a stream may join results that are still open; nothing more comes of a batch.
+    final = pa.nulls(answer.num_rows, pa.bool_())
+    if not source.is_stream:
+        final = pa.repeat(pa.scalar(True), answer.num_rows)
+    answer = answer.set_column(4, "final", final)
+    if many:
+        return answer.take(pa.array(np.argsort(answer["id"].to_numpy(), kind="stable")))
+    return answer.drop_columns(["id"])
+
+
+def reached(reader: Reader, source: Source, ids: Ids) -> pa.Table:
+    """The edges of records: `source_id`, `sink_no`, `result_id`, `seq`, in this order."""
+    # Exact whatever is compacted meanwhile: see store/schema.py.
+    upto = reader.query(COMPACTED)[0][0].as_py()
+    if len(ids) == 1:
+        match, params = "= ?", [int(ids[0])] * 2
+    else:
+        match, params = "IN (SELECT unnest(?::BIGINT[]))", [ids.tolist()] * 2
+    columns = "source_id, sink_no, result_id, seq"
+    condition = f"source_no = {source.no} AND source_id {match}"
+    return reader.query(
+        f"SELECT {columns} FROM edges_by_record WHERE {condition} AND seq <= {upto} UNION ALL "
+        f"SELECT {columns} FROM edges WHERE {condition} AND seq > {upto} ORDER BY ALL",
+        params,
+    )
+
+
+def _results(
+    reader: Reader, sink: Sink, edges: pa.Table, selection: Selection, own: Own
+) -> pa.Table:
+    condition, params = selection.sql()
+    names = own.names(sink)
+    user = Own([sink], ("result_id", "event_time")).names(sink)
+    columns = "".join(f", {quoted(user[c])} AS {quoted(names[c])}" for c in user)
+    wanted = np.unique(edges["result_id"].to_numpy()).tolist()
+    batches = np.unique(edges["seq"].to_numpy()).tolist()
+    rows = ask(
+        reader,
+        f"SELECT result_id AS {ID}, event_time{columns} FROM {view(sink)} "
+        f"WHERE {SEQ} IN (SELECT unnest(?::BIGINT[])) "
+        f"AND result_id IN (SELECT unnest(?::BIGINT[])) AND {condition}",
+        [batches, wanted, *params],
+        selection,
+    )
+    ids = edges["result_id"].to_numpy()
+    if selection.filters:
+        edges = edges.filter(pa.array(np.isin(ids, rows[ID].to_numpy())))
+        ids = edges["result_id"].to_numpy()
+    table = records.beside(rows, ids).drop_columns([ID])
+    table = table.append_column("id", edges["source_id"])
+    table = table.append_column("result_id", edges["result_id"])
+    return table.append_column("sink", pa.repeat(pa.scalar(sink.name), table.num_rows))

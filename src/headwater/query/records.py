@@ -1,0 +1,84 @@
+"""The source records of given ids: kept in the store, or read again from the source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.query.columns import TIME
+from headwater.store import reread
+from headwater.store.batch import ID, SEQ
+from headwater.store.batch import TIME as STORED_TIME
+from headwater.store.schema import quoted
+
+if TYPE_CHECKING:
+    from headwater.store.catalog import Source
+    from headwater.store.reader import Reader
+
+NEAR = 64
+Ids = npt.NDArray[np.int64]
+
+
+def found(
+    reader: Reader, source: Source, ids: Ids, *, own: bool = True, near: int | None = None
+) -> pa.Table:
+    """The records that exist among `ids`: `__hw_id`, `__hw_time`, then own columns if asked.
+
+    `near` is given for records that reached a result, and so must exist: the batch (`seq`) of
+    that result.
+    """
+    ids = np.unique(ids)
+    tables = []
+    # Records mostly come shortly before their results, and the batches before a given one are
+    # found without reading the rest; only what is not there is then looked for everywhere else.
+    spans = ["true"]
+    if near is not None:
+        span = f"{SEQ} BETWEEN {near - NEAR} AND {near}"
+        spans = [span, f"NOT ({span})"]
+    for span in spans if source.kept else ():
+        if len(ids):
+            kept = _kept(reader, source, ids, own, span)
+            tables.append(kept)
+            ids = np.setdiff1d(ids, kept[ID].to_numpy())
+    if len(ids) and own and not source.complete and reread.possible(source):
+        again = reread.read(source, ids, reader.query)
+        if near is not None and again.num_rows < len(ids):
+            missing = np.setdiff1d(ids, again[ID].to_numpy())
+            raise reread.vanished(source, missing.tolist())
+        tables.append(again)
+    schema = pa.schema([(ID, pa.int64()), (STORED_TIME, TIME), *(source.schema if own else ())])
+    return pa.concat_tables(
+        [pa.table([table[c.name].cast(c.type) for c in schema], schema=schema) for table in tables]
+        or [schema.empty_table()]
+    )
+
+
+def beside(table: pa.Table, ids: Ids) -> pa.Table:
+    """The rows of `table` (unique `__hw_id`s) in the order of `ids`, null where there is none."""
+    known = table[ID].to_numpy()
+    if not len(known):
+        return pa.table(
+            [pa.nulls(len(ids), column.type) for column in table.schema], schema=table.schema
+        )
+    order = np.argsort(known)
+    at = np.minimum(np.searchsorted(known, ids, sorter=order), len(known) - 1)
+    row = order[at]
+    return table.take(pa.array(row, mask=known[row] != ids))
+
+
+def is_known(reader: Reader, source: Source, ids: Ids) -> Ids:
+    """Those of `ids` that the store keeps a record of, or that the source still has."""
+    known: Ids = found(reader, source, ids)[ID].to_numpy()
+    return known
+
+
+def _kept(reader: Reader, source: Source, ids: Ids, own: bool, span: str) -> pa.Table:
+    names = [ID, STORED_TIME, *(source.schema.names if own else ())]
+    columns = ", ".join(quoted(name) for name in names)
+    sql = f"SELECT {columns} FROM record_{source.no} WHERE {span} AND {ID} "
+    if len(ids) == 1:
+        return reader.query(sql + "= ?", [int(ids[0])])
+    return reader.query(sql + "IN (SELECT unnest(?::BIGINT[]))", [ids.tolist()])

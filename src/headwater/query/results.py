@@ -1,0 +1,79 @@
+"""Results of a sink, and the edges of a selection of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.errors import PredicateError
+from headwater.query.columns import Own, fixed
+from headwater.query.naming import Names, united
+from headwater.store.batch import ID, SEQ, TIME
+from headwater.store.schema import quoted
+from headwater.store.select import QueryFailed
+
+if TYPE_CHECKING:
+    from headwater.query.predicate import Selection
+    from headwater.store.catalog import Sink
+    from headwater.store.reader import Reader
+
+FIXED = ("result_id", "event_time")
+
+
+def results(reader: Reader, sink: Sink, selection: Selection, limit: int | None = None) -> pa.Table:
+    """The selected results: `result_id`, `event_time`, then their own columns."""
+    own = Own([sink], FIXED)
+    condition, params = selection.sql()
+    columns = ", ".join(quoted(name) for name in (*FIXED, *own.names(sink).values()))
+    sql = f"SELECT {columns} FROM {view(sink)} WHERE {condition}"
+    if limit is not None:
+        sql += f" LIMIT {int(limit)}"
+    rows = ask(reader, sql, params, selection)
+    return united([rows], pa.schema([*fixed(*FIXED), *own.fields(sink)]))
+
+
+def edges(reader: Reader, sink: Sink, selection: Selection) -> pa.Table:
+    """The edges of the selected results: `result_id`, `source_no`, `source_id`, `seq`."""
+    condition, params = selection.sql()
+    chosen = f"SELECT result_id, {SEQ} FROM {view(sink)} WHERE {condition}"
+    columns = "SELECT e.result_id, e.source_no, e.source_id, e.seq FROM edges e"
+    order = "ORDER BY e.result_id, e.source_no, e.source_id"
+    if selection.ids is not None and len(selection.ids) == 1:
+        # A known batch as a constant reads one or two row groups; a join reads them all.
+        seqs = ask(reader, chosen, params, selection)[SEQ].to_pylist() or [0]
+        return reader.query(
+            f"{columns} WHERE e.seq = {seqs[0]} AND e.sink_no = {sink.no} AND e.result_id = ? "
+            f"{order}",
+            [selection.ids[0]],
+        )
+    return ask(
+        reader,
+        f"{columns} JOIN ({chosen}) r ON e.result_id = r.result_id AND e.seq = r.{SEQ} "
+        f"WHERE e.sink_no = {sink.no} {order}",
+        params,
+        selection,
+    )
+
+
+def exists(reader: Reader, sink: Sink, result_id: int) -> bool:
+    """Whether the sink has this result."""
+    sql = f"SELECT 1 AS one FROM result_{sink.no} WHERE {ID} = ?"
+    return bool(reader.query(sql, [result_id]).num_rows)
+
+
+def ask(reader: Reader, sql: str, params: list[object], selection: Selection) -> pa.Table:
+    """A query that has the user's predicate in it; what fails then is the predicate."""
+    try:
+        return reader.query(sql, params)
+    except QueryFailed as error:
+        if selection.where is None:
+            raise
+        raise PredicateError(f"where={selection.where!r} can't be evaluated: {error}") from error
+
+
+def view(sink: Sink, names: Names | None = None) -> str:
+    """A sink's results under the names that users know, as a subquery."""
+    names = Own([sink], FIXED).names(sink) if names is None else names
+    own = "".join(f", {quoted(column)} AS {quoted(name)}" for column, name in names.items())
+    return f"(SELECT {ID} AS result_id, {TIME} AS event_time{own}, {SEQ} FROM result_{sink.no})"

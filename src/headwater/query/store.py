@@ -1,0 +1,233 @@
+"""The store as users query it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.errors import HeadwaterError, UnknownId, UnknownName
+from headwater.query import backward, forward, join, results
+from headwater.query.predicate import Selection, Time
+from headwater.store import ids as record_ids
+from headwater.store.catalog import Catalog, Sink, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headwater.store.reader import StoreReader
+
+ResultIds: TypeAlias = "int | Sequence[int] | pa.Array | pa.ChunkedArray"
+
+
+class Store:
+    """Results, the source records they came from, and the results that records reached.
+
+    Answers are `pyarrow.Table`s; times are UTC.
+    """
+
+    def __init__(self, reader: StoreReader) -> None:
+        self._reader = reader
+        self._catalog = Catalog.read(reader.query)
+
+    def results(
+        self,
+        sink: str | None = None,
+        *,
+        where: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        """A sink's results in order of delivery: `result_id`, `event_time`, own columns.
+
+        `where` is SQL over these columns; `since` and `until` bound the event time, [since, until).
+        """
+        selection = Selection.of(None, where, since, until)
+        return results.results(self._reader, self._sink(sink), selection, limit)
+
+    def backward(
+        self,
+        sink: str,
+        result_id: ResultIds | None = None,
+        *,
+        where: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        columns: bool = True,
+    ) -> pa.Table:
+        """The source records of a result: `source`, `id`, `event_time`, own columns.
+
+        With a list of results, or with conditions in place of ids, the first column is `result_id`.
+        `columns=False` answers without the records' own columns, and so without the source.
+        """
+        known = self._sink(sink)
+        selection, many = self._selection(result_id, where, since, until)
+        answer = backward.backward(
+            self._reader, self._catalog, known, selection, columns=columns, many=many
+        )
+        if not many and not answer.num_rows and selection.ids is not None:
+            self._require(known, selection.ids[0])
+        return answer
+
+    def forward(
+        self,
+        source: str,
+        id: object,
+        *,
+        sink: str | None = None,
+        where: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+    ) -> pa.Table:
+        """The results of a record: `sink`, `result_id`, `event_time`, `final`, own columns.
+
+        `id` is the record's id or the user's own value (text; a tuple for several id columns), or a
+        list of them; then the first column is `id`. `final` is whether no more can come, if known.
+        """
+        known = self._source(source)
+        many = isinstance(id, list | np.ndarray | pa.Array | pa.ChunkedArray)
+        asked = np.array(
+            [record_ids.resolved(known, one, self._reader.query) for one in _values(id)], np.int64
+        )
+        sinks = self._catalog.sinks_of(known) if sink is None else (self._sink(sink),)
+        if where is not None and len(sinks) > 1:
+            names = ", ".join(one.name for one in sinks)
+            raise HeadwaterError(f"forward(where=...) needs sink=, one of: {names}")
+        selection = Selection.of(None, where, since, until)
+        return forward.forward(self._reader, known, sinks, np.unique(asked), selection, many=many)
+
+    def join(
+        self,
+        sink: str,
+        result_id: ResultIds | None = None,
+        *,
+        where: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+    ) -> pa.Table:
+        """Each result beside each of its source records, with the own columns of both."""
+        known = self._sink(sink)
+        selection, many = self._selection(result_id, where, since, until)
+        answer = join.join(self._reader, self._catalog, known, selection)
+        if not many and not answer.num_rows and selection.ids is not None:
+            self._require(known, selection.ids[0])
+        return answer
+
+    def sources(self) -> pa.Table:
+        """The registered sources."""
+        return self._reader.query("SELECT flow, name, definition FROM sources ORDER BY source_no")
+
+    def sinks(self) -> pa.Table:
+        """The registered sinks."""
+        return self._reader.query("SELECT flow, name, definition FROM sinks ORDER BY sink_no")
+
+    def flows(self) -> pa.Table:
+        """The registered flows, one row per streaming query."""
+        return self._reader.query("SELECT * FROM flows ORDER BY flow, query_id")
+
+    def batches(self) -> pa.Table:
+        """The committed batches, in order."""
+        return self._reader.query(
+            "SELECT f.flow, b.query_id, b.batch, b.watermark, b.results, b.edges, b.records, "
+            "b.committed_at FROM batches b LEFT JOIN flows f USING (query_id) ORDER BY b.seq"
+        )
+
+    def entity(self, name: str, id: object) -> str:
+        """The global name `hw:<flow>/<source-or-sink>/<id>` of a record or result."""
+        try:
+            source = self._source(name)
+        except UnknownName:
+            return entity_name(self._sink(name).flow, self._sink(name).name, int(str(id)))
+        number = record_ids.resolved(source, id, self._reader.query)
+        return entity_name(source.flow, source.name, number)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._reader.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        try:
+            self._refresh()
+            sizes = self._reader.query("SELECT sum(results), sum(edges), count(*) FROM batches")
+        except HeadwaterError as error:
+            return f"Store({str(self._reader.path)!r}: {error})"
+        counts = [column[0].as_py() or 0 for column in sizes.columns]
+        sources = ", ".join(source.name for source in self._catalog.sources) or "no sources"
+        sinks = ", ".join(sink.name for sink in self._catalog.sinks) or "no sinks"
+        return (
+            f"Store({str(self._reader.path)!r}: {sources} → {sinks}; {counts[0]:,} results, "
+            f"{counts[1]:,} edges, {counts[2]:,} batches)"
+        )
+
+    def _refresh(self) -> None:
+        self._catalog = Catalog.read(self._reader.query)
+
+    def _sink(self, name: str | None) -> Sink:
+        if name is None:
+            self._refresh()
+            if len(self._catalog.sinks) == 1:
+                return self._catalog.sinks[0]
+            names = ", ".join(sink.name for sink in self._catalog.sinks) or "none yet"
+            raise UnknownName(f"say which sink; the store has: {names}")
+        try:
+            return self._catalog.sink(name)
+        except UnknownName:
+            # A flow may have been registered since.
+            self._refresh()
+            return self._catalog.sink(name)
+
+    def _source(self, name: str) -> Source:
+        try:
+            return self._catalog.source(name)
+        except UnknownName:
+            self._refresh()
+            return self._catalog.source(name)
+
+    def _selection(
+        self,
+        result_id: ResultIds | None,
+        where: str | None,
+        since: Time | None,
+        until: Time | None,
+    ) -> tuple[Selection, bool]:
+        if result_id is None:
+            return Selection.of(None, where, since, until), True
+        many = not isinstance(result_id, int | np.integer | str)
+        asked = tuple(_result_id(one) for one in (_values(result_id) if many else [result_id]))
+        return Selection.of(asked, where, since, until), many
+
+    def _require(self, sink: Sink, result_id: int) -> None:
+        if not results.exists(self._reader, sink, result_id):
+            raise UnknownId(f"sink {sink.name!r} has no result with the id {result_id}")
+
+
+def entity_name(flow: str, name: str, id: int) -> str:
+    """The global name of a record or result.
+
+    >>> entity_name("traffic", "reports", 7)
+    'hw:traffic/reports/7'
+    """
+    return f"hw:{flow}/{name}/{id}"
+
+
+def _values(given: Any) -> list[Any]:
+    if isinstance(given, pa.Array | pa.ChunkedArray):
+        return list(given.to_pylist())
+    if isinstance(given, np.ndarray):
+        return list(given.tolist())
+    return list(given) if isinstance(given, list) else [given]
+
+
+def _result_id(given: object) -> int:
+    try:
+        return int(given)  # type: ignore[call-overload, no-any-return]
+    except (TypeError, ValueError) as error:
+        raise UnknownId(f"a result id is a whole number, not {given!r}") from error

@@ -1,0 +1,41 @@
+"""The store: what flows wrote, in one DuckDB file, for one writer and any number of readers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headwater.store.batch import (
+    Batch,
+    Committed,
+    FlowRegistration,
+    ResultSet,
+    SinkRegistration,
+    SourceRegistration,
+)
+from headwater.store.embedded import EmbeddedWriter
+from headwater.store.reader import Reader, StoreReader
+
+if TYPE_CHECKING:
+    import os
+
+    from headwater.query import Store
+
+__all__ = [
+    "Batch",
+    "Committed",
+    "EmbeddedWriter",
+    "FlowRegistration",
+    "Reader",
+    "ResultSet",
+    "SinkRegistration",
+    "SourceRegistration",
+    "StoreReader",
+    "open",
+]
+
+
+def open(path: str | os.PathLike[str]) -> Store:  # noqa: A001
+    """The store at `path`, for queries."""
+    from headwater.query import Store
+
+    return Store(StoreReader(path))

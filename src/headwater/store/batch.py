@@ -1,0 +1,88 @@
+"""What the capture layer hands to a store: a flow's registration, then one batch after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    import pyarrow as pa
+
+ID = "__hw_id"
+TIME = "__hw_time"
+CONTENT = "__hw_content"
+SEQ = "__hw_seq"
+BASE = "__hw_base"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRegistration:
+    """A source as it is kept in the store: its definition (JSON-able) and its columns."""
+
+    name: str
+    definition: Mapping[str, Any]
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, slots=True)
+class SinkRegistration:
+    """A sink as it is kept in the store; `definition["sources"]` may name the sources it reads."""
+
+    name: str
+    definition: Mapping[str, Any]
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRegistration:
+    """A flow, run as the streaming query `query_id`, with everything it reads and writes."""
+
+    flow: str
+    capture: str
+    query_id: str
+    checkpoint: str
+    fingerprint: str
+    definition: Mapping[str, Any]
+    sources: tuple[SourceRegistration, ...]
+    sinks: tuple[SinkRegistration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSet:
+    """One sink's part of a batch.
+
+    `rows` has `__hw_id` (int64), `__hw_time` (timestamp, nullable), then the sink's own columns;
+    `origins` has, by source, one list<int64> or int64 per row: its provenance set (empty when
+    nothing is captured). `unique` promises that no result id ever comes twice.
+    """
+
+    rows: pa.Table
+    origins: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
+    unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One micro-batch of one query: everything that its transaction writes."""
+
+    query_id: str
+    batch: int
+    watermark: datetime | None = None
+    results: Mapping[str, ResultSet] = field(default_factory=dict)
+    records: Mapping[str, pa.Table] = field(default_factory=dict)
+    files: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit wrote; `held` when the store had the batch already and nothing was written."""
+
+    seq: int
+    held: bool
+    result_ids: dict[str, pa.Int64Array]
+    results: int
+    edges: int
+    records: int

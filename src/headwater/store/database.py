@@ -1,0 +1,70 @@
+"""Opening a store's DuckDB file: for its one writer, or read-only."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from headwater.errors import StoreError
+from headwater.store import schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def database_path(store: Path) -> Path:
+    """The DuckDB file of the store in directory `store`."""
+    return store / schema.DATABASE
+
+
+def connect(store: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """A connection to the store's database, checked to be one; DuckDB's own errors pass through."""
+    connection = duckdb.connect(str(database_path(store)), read_only=read_only, config=_settings())
+    try:
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")
+        if not read_only and _is_empty(connection):
+            schema.create(connection)
+        _check(connection, store)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _settings() -> dict[str, str | bool | int | float | list[str]]:
+    # No query, and so no predicate of a user, reaches a file beside the database. Spark wants most
+    # of the memory. A read-only opening replays the log, so the log stays short.
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    return {
+        "enable_external_access": "false",
+        "memory_limit": f"{min(memory, 4 << 30) >> 20}MiB",
+        "checkpoint_threshold": "64MB",
+    }
+
+
+def _is_empty(connection: duckdb.DuckDBPyConnection) -> bool:
+    return connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
+
+
+def _check(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
+    try:
+        rows = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchall()
+    except (duckdb.CatalogException, duckdb.BinderException) as error:
+        raise _foreign(store) from error
+    if not rows:
+        raise _foreign(store)
+    [(version,)] = rows
+    if version != str(schema.FORMAT):
+        raise StoreError(
+            f"the store {store} has format {version}, this Headwater reads format {schema.FORMAT}; "
+            "use the version of Headwater that wrote it, or another store"
+        )
+
+
+def _foreign(store: Path) -> StoreError:
+    return StoreError(
+        f"{database_path(store)} is a DuckDB database but not a Headwater store; "
+        "use another directory"
+    )

@@ -1,0 +1,267 @@
+"""The embedded store's writer: one process owns the DuckDB file and commits batch after batch."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+
+from headwater.errors import StoreError
+from headwater.store import compaction, ingest, owners
+from headwater.store.batch import Batch, Committed, FlowRegistration
+from headwater.store.catalog import Catalog, Source
+from headwater.store.database import connect
+from headwater.store.failures import explained, is_locked
+from headwater.store.registration import register
+from headwater.store.serving import Serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+log = logging.getLogger("headwater")
+
+Result = tuple[Any, ...] | None
+
+
+class EmbeddedWriter:
+    """Writes a store; the one owner of its file, shared by all flows of this process."""
+
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, compact_edges: int):
+        self.path = path
+        self._connection = connection
+        self._lock = threading.RLock()
+        self._users = 1
+        self._compact_edges = compact_edges
+        self._catalog = Catalog.read(lambda sql: connection.sql(sql).to_arrow_table())
+        self._seq = int(self._one("SELECT coalesce(max(seq), 0) FROM batches"))
+        self._tail = compaction.tail(connection)
+        self._pruned: dict[int, tuple[datetime, int]] = {}
+        self._serving: Serving | None = None
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], *, wait: float = 30.0, compact_edges: int = 1_000_000
+    ) -> EmbeddedWriter:
+        """Own the store at `path`, making it if there is none, and serve reads of it."""
+        store = Path(os.path.realpath(path))
+        with owners.door(store):
+            if (owner := owners.find(store)) is not None:
+                owner._users += 1
+                return owner
+            owners.let_go(store)
+            writer = cls(store, _own(store, wait), compact_edges)
+            try:
+                writer._serving = Serving.start(store, writer.cursor)
+            except BaseException as error:
+                writer._connection.close()
+                if isinstance(error, Exception):
+                    raise explained(error, store, "serving reads") from error
+                raise
+            owners.add(store, writer)
+            return writer
+
+    def register(self, flow: FlowRegistration) -> None:
+        """Bind a flow to the store: number its sources and sinks and make their tables."""
+        with self._transaction("registering a flow"):
+            register(self._connection, self._catalog, flow)
+        self._catalog = Catalog.read(lambda sql: self._connection.sql(sql).to_arrow_table())
+
+    def flows(self) -> list[dict[str, Any]]:
+        """The registered flows, one per streaming query, as they were given."""
+        with self._lock:
+            rows = self._connection.sql("SELECT * FROM flows").to_arrow_table().to_pylist()
+        return [{**row, "definition": json.loads(row["definition"])} for row in rows]
+
+    def holds(self, query_id: str, batch: int) -> bool:
+        """Whether the store has this batch."""
+        return self._seq_of(query_id, batch) is not None
+
+    def last_batch(self, query_id: str) -> int | None:
+        """The latest batch of a query that the store has."""
+        last: int | None = self._one("SELECT max(batch) FROM batches WHERE query_id = ?", query_id)
+        return last
+
+    @property
+    def store_id(self) -> str:
+        """The store's own id, made with it."""
+        return str(self._one("SELECT value FROM meta WHERE key = 'store_id'"))
+
+    def commit(
+        self,
+        batch: Batch,
+        before_commit: Callable[[dict[str, pa.Int64Array]], None] | None = None,
+    ) -> Committed:
+        """Write one batch, all of it or nothing; a batch that is held is only answered.
+
+        `before_commit` gets the final result ids inside the transaction: if it fails, nothing
+        is written.
+        """
+        with self._lock:
+            if (held := self._seq_of(batch.query_id, batch.batch)) is not None:
+                return self._answer(batch, held)
+            seq = self._seq + 1
+            with self._transaction(f"committing batch {batch.batch}"):
+                committed = self._write(batch, seq)
+                if before_commit is not None:
+                    before_commit(committed.result_ids)
+            self._seq = seq
+            self._tail += committed.edges
+            if self._tail >= self._compact_edges:
+                self._compact_later()
+            return committed
+
+    def compact(self) -> None:
+        """Sort the edges that came since the last compaction by record."""
+        with self._transaction("compacting edges"):
+            compaction.compact(self._connection, self._seq)
+        self._tail = 0
+
+    def prune(self, source: str, before: datetime) -> int:
+        """Delete the kept records of `source` older than `before` that reached no result."""
+        known = self._catalog.source(source)
+        if not known.kept:
+            return 0
+        with self._lock:
+            since = self._pruned.get(known.no)
+            with self._transaction(f"pruning source {source!r}"):
+                deleted = compaction.prune(self._connection, known, before, since)
+            self._pruned[known.no] = (before, self._seq)
+        return deleted
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """Another connection to the database, for a reader in this process."""
+        return self._connection.cursor()
+
+    def close(self) -> None:
+        """Give the store up; the last of its users in this process ends the serving."""
+        with owners.door(self.path), self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self.abandon()
+
+    def abandon(self) -> None:
+        """Give the store up whoever still uses it: this process ends."""
+        with owners.door(self.path), self._lock:
+            owners.remove(self.path)
+            if self._serving is not None:
+                self._serving.stop()
+                self._serving = None
+            with contextlib.suppress(duckdb.Error):
+                self._connection.close()
+
+    def __enter__(self) -> EmbeddedWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"EmbeddedWriter({str(self.path)!r}: {self._seq} batches)"
+
+    def _write(self, batch: Batch, seq: int) -> Committed:
+        connection, flow = self._connection, self._flow(batch)
+        ids: dict[str, pa.Int64Array] = {}
+        results = edges = records = 0
+        for name, files in batch.files.items():
+            ingest.insert_files(connection, self._source(flow, name), files)
+        for name, rows in batch.records.items():
+            records += ingest.insert_records(connection, self._source(flow, name), rows, seq)
+        for name, part in batch.results.items():
+            sink = self._catalog.sink(f"{flow}/{name}")
+            final = ingest.insert_results(connection, sink, part, seq)
+            ids[name] = pa.array(final)
+            results += len(final)
+            for origin, sets in part.origins.items():
+                source = self._source(flow, origin)
+                edges += ingest.insert_edges(connection, sink, source, final, sets, seq)
+        connection.execute(
+            "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, now())",
+            [seq, batch.query_id, batch.batch, batch.watermark, results, edges, records],
+        )
+        return Committed(seq, False, ids, results, edges, records)
+
+    def _answer(self, batch: Batch, seq: int) -> Committed:
+        flow = self._flow(batch)
+        ids = {
+            name: pa.array(
+                ingest.result_ids(
+                    self._connection, self._catalog.sink(f"{flow}/{name}"), part, seq
+                )[0]
+            )
+            for name, part in batch.results.items()
+        }
+        rows = self._connection.execute(
+            "SELECT results, edges, records FROM batches WHERE seq = ?", [seq]
+        ).fetchall()
+        return Committed(seq, True, ids, *rows[0])
+
+    def _flow(self, batch: Batch) -> str:
+        if (flow := self._catalog.flows.get(batch.query_id)) is None:
+            raise StoreError(
+                f"query {batch.query_id} is not registered in the store {self.path}; "
+                "register its flow first"
+            )
+        return flow
+
+    def _source(self, flow: str, name: str) -> Source:
+        return self._catalog.source(f"{flow}/{name}")
+
+    def _seq_of(self, query_id: str, batch: int) -> int | None:
+        seq: int | None = self._one(
+            "SELECT seq FROM batches WHERE query_id = ? AND batch = ?", query_id, batch
+        )
+        return seq
+
+    def _one(self, sql: str, *params: object) -> Any:
+        with self._lock:
+            rows = self._connection.execute(sql, list(params)).fetchall()
+        return rows[0][0] if rows else None
+
+    def _compact_later(self) -> None:
+        # The batch is committed: a compaction that fails (a full disk) must not fail it, and is
+        # tried again once the tail has grown by as much again.
+        try:
+            self.compact()
+        except StoreError as error:
+            log.warning("edges stay uncompacted for now: %s", error)
+            self._tail = 0
+
+    @contextlib.contextmanager
+    def _transaction(self, doing: str) -> Iterator[None]:
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN")
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException as error:
+                with contextlib.suppress(duckdb.Error):
+                    self._connection.execute("ROLLBACK")
+                if isinstance(error, duckdb.Error | pa.ArrowException | OSError):
+                    raise explained(error, self.path, doing) from error
+                raise
+
+
+def _own(store: Path, wait: float) -> duckdb.DuckDBPyConnection:
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise explained(error, store, "making the store") from error
+    deadline = time.monotonic() + wait
+    with owners.wanted(store) as ask:
+        while True:
+            try:
+                return connect(store, read_only=False)
+            except (duckdb.Error, OSError) as error:
+                if not is_locked(error) or time.monotonic() >= deadline:
+                    raise explained(error, store, "opening the store") from error
+            ask()
+            time.sleep(0.05)

@@ -1,0 +1,249 @@
+"""Reading records again from their source, by id, when the store did not keep them.
+
+Parquet with an id column or positions is read without a JVM; hashed ids, and every other format,
+need Spark's own reader and hash.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.errors import StoreError
+from headwater.store.batch import ID, TIME
+from headwater.store.failures import one_line
+from headwater.store.ingest import collision, visible
+from headwater.store.schema import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headwater.store.catalog import Source
+
+FORMATS = ("parquet", "csv", "json", "orc", "text")
+Ids = npt.NDArray[np.int64]
+Query = Callable[..., pa.Table]
+
+
+def possible(source: Source) -> bool:
+    """Whether the source's records can be read again."""
+    definition = source.definition
+    if not definition.get("path") or definition.get("format") not in FORMATS:
+        return False
+    return bool(source.id["kind"] != "position" or definition["format"] == "parquet")
+
+
+def read(source: Source, ids: Ids, query: Query) -> pa.Table:
+    """The source's records with these ids: `__hw_id`, `__hw_time`, own columns; each id once."""
+    kind, path = source.id["kind"], str(source.definition["path"])
+    try:
+        if kind == "position":
+            rows = _by_position(source, ids, query)
+        elif (
+            kind == "column"
+            and source.definition["format"] == "parquet"
+            and (files := _files(path, source.definition.get("options") or {})) is not None
+        ):
+            rows = _by_column(source, ids, files)
+        else:
+            rows = _by_spark(source, ids)
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise StoreError(
+            f"can't read source {source.name!r} again from {path}: {one_line(error)}; "
+            "columns=False answers without its records"
+        ) from error
+    return _once(source, rows)
+
+
+def gone(source: Source, path: str) -> StoreError:
+    """A file or directory of the source that is no longer there."""
+    return StoreError(
+        f"can't read source {source.name!r} again: {path} is gone; put it back, "
+        "or ask with columns=False for ids alone"
+    )
+
+
+def vanished(source: Source, ids: Sequence[int]) -> StoreError:
+    """Records that reached a result but are not found any more."""
+    count = "1 record" if len(ids) == 1 else f"{len(ids):,} records"
+    verb = "is" if len(ids) == 1 else "are"
+    return StoreError(
+        f"can't read source {source.name!r} again: {count} (id {ids[0]}) {verb} no longer in "
+        f"{source.definition['path']}; put its file back, or ask with columns=False for ids alone"
+    )
+
+
+def _by_column(source: Source, ids: Ids, files: Sequence[str]) -> pa.Table:
+    if not files:
+        raise gone(source, str(source.definition["path"]))
+    column = source.id["columns"][0]
+    return _parquet(source, "read_parquet(?, union_by_name=true)", files, column, ids)
+
+
+def _by_position(source: Source, ids: Ids, query: Query) -> pa.Table:
+    keys = ids >> 32
+    files = query(
+        "SELECT file_key, path FROM files WHERE source_no = ? "
+        "AND file_key IN (SELECT unnest(?::BIGINT[]))",
+        [source.no, np.unique(keys).tolist()],
+    )
+    tables = []
+    for file in files.to_pylist():
+        path = local(file["path"])
+        if not os.path.exists(path):
+            raise gone(source, path)
+        rows = ids[keys == file["file_key"]] & 0xFFFFFFFF
+        table = _parquet(
+            source, "read_parquet(?, file_row_number=true)", [path], "file_row_number", rows
+        )
+        shifted = table[ID].to_numpy() + (file["file_key"] << 32)
+        tables.append(table.set_column(0, ID, pa.array(shifted)))
+    return pa.concat_tables(tables) if tables else _schema(source).empty_table()
+
+
+def _parquet(
+    source: Source, relation: str, files: Sequence[str], id_column: str, ids: Ids
+) -> pa.Table:
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        described = connection.execute(f"DESCRIBE FROM {relation}", [list(files)]).fetchall()
+        present = {str(row[0]).casefold() for row in described}
+        connection.register("hw_types", source.schema.empty_table())
+        types = connection.execute("DESCRIBE hw_types").fetchall()
+        # As Spark does with a given schema: absent columns are null, others take its types.
+        own = {
+            name: f"{quoted(name) if name.casefold() in present else 'NULL'}::{kind}"
+            for name, kind, *_ in types
+        }
+        event_time = source.definition.get("event_time")
+        moment = own.get(str(event_time), "NULL")
+        columns = ", ".join(f"{value} AS {quoted(name)}" for name, value in own.items())
+        where = f"{quoted(id_column)} IN (SELECT unnest(?::BIGINT[]))"
+        if len(ids) <= 1000:
+            # Constants are compared with the statistics of row groups, a subquery is not.
+            where = f"{quoted(id_column)} IN ({', '.join(map(str, ids.tolist()))})"
+        return connection.sql(
+            f"SELECT {quoted(id_column)}::BIGINT AS {ID}, ({moment})::TIMESTAMPTZ AS {TIME}, "
+            f"{columns} FROM {relation} WHERE {where}",
+            params=[list(files), ids.tolist()] if len(ids) > 1000 else [list(files)],
+        ).to_arrow_table()
+
+
+def _by_spark(source: Source, ids: Ids) -> pa.Table:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as F
+
+    definition = source.definition
+    path = str(definition["path"])
+    if "://" not in path and not _exists(path):
+        raise gone(source, path)
+    session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    try:
+        frame = (
+            session.read.format(definition["format"])
+            .schema(definition["schema"])
+            .options(**{k: str(v) for k, v in (definition.get("options") or {}).items()})
+            .load(path)
+        )
+        columns = [F.col(_spark_name(name)) for name in source.id["columns"]]
+        key = columns[0].cast("bigint") if source.id["kind"] == "column" else F.xxhash64(*columns)
+        moment = definition.get("event_time")
+        time = F.lit(None) if moment is None else F.expr(str(moment))
+        frame = frame.select(
+            key.alias(ID), time.cast("timestamp").alias(TIME), *map(_spark_name, frame.columns)
+        )
+        return _only(session, frame, ids).toArrow()
+    except PySparkException as error:
+        raise StoreError(
+            f"can't read source {source.name!r} again from {path}: {one_line(error)[:300]}; "
+            "columns=False answers without its records"
+        ) from error
+
+
+def _only(session: Any, frame: DataFrame, ids: Ids) -> DataFrame:
+    if len(ids) <= 1000:
+        return frame.where(frame[ID].isin(ids.tolist()))
+    wanted = session.createDataFrame(pa.table({ID: ids}))
+    return frame.join(wanted, ID, "left_semi")
+
+
+def _once(source: Source, rows: pa.Table) -> pa.Table:
+    """Equal rows are one record; different ones under one id can't both be it."""
+    schema = _schema(source)
+    rows = pa.table([rows[field.name].cast(field.type) for field in schema], schema=schema)
+    if len(np.unique(rows[ID].to_numpy())) == rows.num_rows:
+        return rows
+    with duckdb.connect() as connection, visible(connection, hw_rows=rows):
+        connection.execute("SET TimeZone = 'UTC'")
+        rows = connection.sql("SELECT DISTINCT * FROM hw_rows").to_arrow_table()
+    found, counts = np.unique(rows[ID].to_numpy(), return_counts=True)
+    if (counts > 1).any():
+        raise collision(source, int(found[counts > 1][0]))
+    return pa.table([rows[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+def _schema(source: Source) -> pa.Schema:
+    time = pa.timestamp("us", tz="UTC")
+    return pa.schema([(ID, pa.int64()), (TIME, time), *source.schema])
+
+
+def local(path: str) -> str:
+    """A file URI as a plain path."""
+    if path.startswith("file:"):
+        return unquote(urlparse(path).path)
+    return path
+
+
+def _exists(path: str) -> bool:
+    place = Path(local(path))
+    return place.exists() or any(True for _ in _glob(place))
+
+
+def _glob(place: Path) -> list[Path]:
+    import glob
+
+    return [Path(found) for found in glob.glob(str(place))]
+
+
+def _files(path: str, options: Mapping[str, Any]) -> list[str] | None:
+    """The data files that Spark reads below a path; None where only Spark can tell."""
+    if "://" in path and not path.startswith("file:"):
+        return None
+    given = {key.lower(): str(value) for key, value in options.items()}
+    pattern = given.get("pathglobfilter", "*")
+    files: list[str] = []
+    for place in _glob(Path(local(path))):
+        if place.is_file():
+            files.append(str(place))
+        for folder, folders, names in os.walk(place):
+            if "_spark_metadata" in folders:
+                return None
+            if any("=" in name for name in folders) and not _hidden(folder):
+                return None
+            folders[:] = sorted(name for name in folders if not _hidden(name))
+            if folder != str(place) and given.get("recursivefilelookup") != "true":
+                continue
+            files += [
+                os.path.join(folder, name)
+                for name in sorted(names)
+                if not _hidden(name) and fnmatch.fnmatch(name, pattern)
+            ]
+    return files
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
+
+
+def _spark_name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,100 @@
+"""The relations of a store, and the version of their format.
+
+| relation | one row per | columns |
+|---|---|---|
+| `meta` | fact about the store | `key`, `value`: `format`, `store_id`, `created_at`, `compacted` |
+| `flows` | streaming query of a flow | `flow`, `capture`, `query_id`, `checkpoint`, `fingerprint`, `definition` (JSON) |
+| `sources` | source of a flow | `source_no`, `flow`, `name`, `definition` (JSON), `arrow` (its columns) |
+| `sinks` | sink of a flow | `sink_no`, `flow`, `name`, `definition` (JSON), `arrow` (its columns) |
+| `files` | file of a source with positional ids | `source_no`, `file_key`, `path`; id = `file_key << 32 \\| row_index` |
+| `batches` | committed batch | `seq` (its place in the store), `query_id`, `batch`, `watermark`, `results`, `edges`, `records`, `committed_at` |
+| `result_<sink_no>` | result | `__hw_id`, `__hw_time`, `__hw_seq`, `__hw_base` (the id it would have had, if it came before), own columns |
+| `record_<source_no>` | kept record | `__hw_id`, `__hw_time`, `__hw_seq`, `__hw_content` (hash), own columns |
+| `edges` | (result, record) | `seq`, `sink_no`, `result_id`, `source_no`, `source_id`: in order of arrival, each batch by result |
+| `edges_by_record` | the same, once compacted | `source_no`, `source_id`, `sink_no`, `result_id`, `seq`: sorted runs by record |
+
+An edge of `seq <= meta.compacted` is in `edges_by_record` as well; a later one is only in the tail
+of `edges`. So *runs up to n, tail after n* is exact for every n up to `compacted`, also when a
+compaction happens between reading n and reading the edges.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headwater.store.batch import BASE, CONTENT, ID, SEQ, TIME
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+FORMAT = 1
+DATABASE = "headwater.duckdb"
+SERVING = "serving.json"
+
+RELATIONS = """
+CREATE TABLE meta (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
+CREATE TABLE flows (
+    flow VARCHAR NOT NULL, capture VARCHAR NOT NULL, query_id VARCHAR PRIMARY KEY,
+    checkpoint VARCHAR, fingerprint VARCHAR, definition VARCHAR NOT NULL);
+CREATE TABLE sources (
+    source_no SMALLINT PRIMARY KEY, flow VARCHAR NOT NULL, name VARCHAR NOT NULL,
+    definition VARCHAR NOT NULL, arrow BLOB NOT NULL, UNIQUE (flow, name));
+CREATE TABLE sinks (
+    sink_no SMALLINT PRIMARY KEY, flow VARCHAR NOT NULL, name VARCHAR NOT NULL,
+    definition VARCHAR NOT NULL, arrow BLOB NOT NULL, UNIQUE (flow, name));
+CREATE TABLE files (
+    source_no SMALLINT, file_key BIGINT, path VARCHAR NOT NULL, PRIMARY KEY (source_no, file_key));
+CREATE TABLE batches (
+    seq BIGINT NOT NULL, query_id VARCHAR, batch BIGINT, watermark TIMESTAMPTZ,
+    results BIGINT NOT NULL, edges BIGINT NOT NULL, records BIGINT NOT NULL,
+    committed_at TIMESTAMPTZ NOT NULL, PRIMARY KEY (query_id, batch));
+CREATE TABLE edges (
+    seq BIGINT, sink_no SMALLINT, result_id BIGINT, source_no SMALLINT, source_id BIGINT);
+CREATE TABLE edges_by_record (
+    source_no SMALLINT, source_id BIGINT, sink_no SMALLINT, result_id BIGINT, seq BIGINT);
+INSERT INTO meta VALUES
+    ('store_id', uuid()::VARCHAR), ('created_at', now()::VARCHAR), ('compacted', '0');
+"""
+
+
+def create(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the relations of an empty store, all or none."""
+    connection.execute("BEGIN")
+    connection.execute(RELATIONS)
+    connection.execute("INSERT INTO meta VALUES ('format', ?)", [str(FORMAT)])
+    connection.execute("COMMIT")
+
+
+def quoted(name: str) -> str:
+    """A name as an SQL identifier.
+
+    >>> quoted('a "b"')
+    '"a ""b\"""'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def create_results(connection: duckdb.DuckDBPyConnection, sink_no: int, columns: pa.Schema) -> None:
+    """Make the table of a sink's results."""
+    _create(connection, f"result_{sink_no}", (ID, TIME, SEQ, BASE), columns)
+
+
+def create_records(
+    connection: duckdb.DuckDBPyConnection, source_no: int, columns: pa.Schema
+) -> None:
+    """Make the table of a source's kept records."""
+    _create(connection, f"record_{source_no}", (ID, TIME, SEQ, CONTENT), columns)
+
+
+def _create(
+    connection: duckdb.DuckDBPyConnection, table: str, fixed: tuple[str, ...], columns: pa.Schema
+) -> None:
+    # DuckDB itself derives the native types from Arrow's, so that inserts need no conversion.
+    connection.register("hw_columns", columns.empty_table())
+    own = [quoted(name) for name in columns.names]
+    head = [f"NULL::{'TIMESTAMPTZ' if name == TIME else 'BIGINT'} AS {name}" for name in fixed]
+    connection.execute(
+        f"CREATE TABLE {table} AS SELECT {', '.join(head + own)} FROM hw_columns LIMIT 0"
+    )
+    connection.unregister("hw_columns")

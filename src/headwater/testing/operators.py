@@ -1,0 +1,318 @@
+"""What every operator of the reference interpreter is, and the stateless ones.
+
+An operator takes each micro-batch's input and gives its output rows; it also says which
+watermark it passes on, as Spark's watermark propagation computes it for every stateful
+operator of a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from headwater.flow.terms import As, Call, Ref, Star, Term, unaliased
+from headwater.testing.evaluate import EPOCH, evaluate, interval
+from headwater.testing.rows import Column, Ids, InterpreterError, Row, Schema, Struct
+
+if TYPE_CHECKING:
+    from headwater.flow import nodes
+
+Choose = Callable[[str, int, tuple[Any, ...], Sequence[Row]], int]
+"""Which of several rows with one key a deduplication keeps: (step, batch, key, rows) -> index."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What happened on the way, so that tests can tell whether they tested anything."""
+
+    late_rows: int = 0
+    late_windows: int = 0
+    duplicates: int = 0
+    choices: int = 0
+    unmatched: int = 0
+    sessions_merged: int = 0
+    late_ids: set[tuple[str, int]] = field(default_factory=set)
+    kept_ids: set[tuple[str, int]] = field(default_factory=set)
+
+    def dropped(self, ids: Ids) -> None:
+        """A row was late for a stateful operator, with everything that it stands for."""
+        self.late_rows += 1
+        self.late_ids |= ids
+
+    def never_counted(self) -> set[tuple[str, int]]:
+        """Records that every stateful operator that saw them dropped as late."""
+        return self.late_ids - self.kept_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One micro-batch: its input rows, its watermark and the one before, in milliseconds."""
+
+    number: int
+    rows: Mapping[str, Sequence[tuple[Any, ...]]]
+    watermark: int
+    previous: int
+
+
+class Operator:
+    """A step at work: a schema, a state where it needs one, and rows per batch."""
+
+    schema: Schema
+
+    def __init__(self, node: nodes.Node, inputs: Sequence[Operator]) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.required: set[int] = set()
+
+    def require(self, columns: set[int]) -> None:
+        """Tell the operators which of their columns are of use.
+
+        Spark prunes the others, and this matters: a deduplication whose event-time column is
+        of no further use drops no late rows.
+        """
+        self.required = columns
+        for above, needed in zip(self.inputs, self.needs(columns), strict=True):
+            above.require(needed)
+
+    def needs(self, columns: set[int]) -> Sequence[set[int]]:
+        """The columns of each input that some of the own columns are made from."""
+        return [columns for _ in self.inputs]
+
+    def run(self, batch: Batch) -> list[Row]:
+        """The rows that this step gives in a batch."""
+        raise NotImplementedError
+
+    def passes_on(self, watermark: int) -> int | None:
+        """The watermark (ms) after this step; None where nothing above has a watermark."""
+        return self.input_watermark(watermark)
+
+    def input_watermark(self, watermark: int) -> int | None:
+        """The least of the watermarks that the inputs pass on."""
+        known = [w for above in self.inputs if (w := above.passes_on(watermark)) is not None]
+        return min(known, default=None)
+
+    def boundary(self, watermark: int) -> datetime:
+        """The time up to which a stateful step regards rows or state as past."""
+        # Spark propagates nothing while the global watermark is 0, and never a negative one.
+        mine = self.input_watermark(watermark) if watermark else 0
+        return EPOCH + timedelta(milliseconds=max(mine or 0, 0))
+
+
+def is_past(value: Any, boundary: datetime) -> bool:
+    """Spark's test for late rows and for old state: a window counts by its end; null never."""
+    if isinstance(value, Struct):
+        value = value.get("end")
+    return value is not None and value <= boundary
+
+
+class Source(Operator):
+    """Records as they arrive, each its own provenance."""
+
+    node: nodes.Source
+
+    def __init__(self, node: nodes.Source, identify: Callable[[nodes.Source, Any], int]) -> None:
+        super().__init__(node, ())
+        self.identify = identify
+        names = node.schema.fieldNames()
+        self.schema = Schema(tuple(Column(name) for name in names))
+        if node.watermark and node.event_time and node.streaming:
+            delay = milliseconds(interval(node.watermark))
+            self.schema = _marked(self.schema, node.event_time, delay)
+        self.at = names.index(node.event_time) if node.event_time else None
+
+    def run(self, batch: Batch) -> list[Row]:
+        rows = []
+        for values in batch.rows.get(self.node.name, ()):
+            time = None if self.at is None else values[self.at]
+            rows.append(Row(values, time, frozenset({self._id(values)})))
+        return rows
+
+    def _id(self, values: tuple[Any, ...]) -> tuple[str, int]:
+        return self.node.name, self.identify(self.node, values)
+
+    def passes_on(self, watermark: int) -> int | None:
+        return watermark if self.node.watermark and self.node.streaming else None
+
+
+class Static(Operator):
+    """Rows of a plain DataFrame: joined, never traced."""
+
+    node: nodes.Static
+
+    def __init__(self, node: nodes.Static) -> None:
+        super().__init__(node, ())
+        self.schema = Schema(tuple(Column(n) for n in node.df.columns))
+
+    def run(self, batch: Batch) -> list[Row]:
+        return [Row(values, None, frozenset()) for values in batch.rows.get(self.node.step, ())]
+
+
+class Watermark(Operator):
+    """The same rows; the named column becomes the event time."""
+
+    node: nodes.Watermark
+
+    def __init__(self, node: nodes.Watermark, inputs: Sequence[Operator]) -> None:
+        super().__init__(node, inputs)
+        self.schema = _marked(inputs[0].schema, node.column, milliseconds(interval(node.delay)))
+
+        self.at, _ = self.schema.find((node.column,))
+
+    def needs(self, columns: set[int]) -> Sequence[set[int]]:
+        return [columns | {self.at}]
+
+    def run(self, batch: Batch) -> list[Row]:
+        return [Row(r.values, r.values[self.at], r.ids) for r in self.inputs[0].run(batch)]
+
+    def passes_on(self, watermark: int) -> int | None:
+        return watermark
+
+
+def milliseconds(length: timedelta) -> int:
+    """A length as Spark keeps watermarks: whole milliseconds."""
+    return length // timedelta(milliseconds=1)
+
+
+def _marked(schema: Schema, name: str, delay: int) -> Schema:
+    at, _ = schema.find((name,))
+    return Schema(
+        tuple(replace(c, mark=delay if i == at else None) for i, c in enumerate(schema.columns))
+    )
+
+
+class Mapped(Operator):
+    """A stateless step: each input row gives some output rows."""
+
+    def __init__(
+        self,
+        node: nodes.Node,
+        inputs: Sequence[Operator],
+        schema: Schema,
+        rows: Callable[[Row], Iterable[Row]],
+        uses: Callable[[set[int]], set[int]],
+    ) -> None:
+        super().__init__(node, inputs)
+        self.schema = schema
+        self.rows = rows
+        self.uses = uses
+
+    def needs(self, columns: set[int]) -> Sequence[set[int]]:
+        return [self.uses(columns)]
+
+    def run(self, batch: Batch) -> list[Row]:
+        return [out for row in self.inputs[0].run(batch) for out in self.rows(row)]
+
+
+def output_column(term: Term, schema: Schema) -> Column:
+    """The column that an expression makes: a plain reference keeps its identity and mark."""
+    match term:
+        case As(child=child, names=(name,)):
+            return output_column(child, schema).renamed(name)
+        case Ref(parts=parts):
+            at, fields = schema.find(parts)
+            return schema.columns[at] if not fields else Column(fields[-1])
+        case Call(name="window_time", args=(argument,)):
+            return Column(term.text(), mark=output_column(argument, schema).mark)
+    return Column(unaliased(term).text())
+
+
+def positions(terms: Iterable[Term], schema: Schema) -> set[int]:
+    """The columns that terms refer to."""
+    found = (part for term in terms for part in term.walk() if isinstance(part, Ref))
+    return {schema.find(ref.parts)[0] for ref in found}
+
+
+def expanded(terms: Iterable[Term | int], schema: Schema) -> list[Term | int]:
+    """A select list with each `*` replaced by the positions that it means."""
+    result: list[Term | int] = []
+    for term in terms:
+        if not isinstance(term, Star):
+            result.append(term)
+            continue
+        qualifier = term.target[0].lower() if term.target else None
+        result.extend(
+            i
+            for i in schema.visible()
+            if qualifier is None or (schema.columns[i].qualifier or "").lower() == qualifier
+        )
+    return result
+
+
+class Projection:
+    """A select list: its columns, their values for a row, and what they are made from."""
+
+    def __init__(self, terms: Iterable[Term | int], schema: Schema) -> None:
+        self.input = schema
+        self.items = expanded(terms, schema)
+        self.schema = Schema(
+            tuple(
+                schema.columns[item] if isinstance(item, int) else output_column(item, schema)
+                for item in self.items
+            )
+        )
+
+    def values(self, row: Row) -> tuple[Any, ...]:
+        """The columns' values."""
+        return tuple(
+            row.values[item] if isinstance(item, int) else evaluate(item, self.input, row)
+            for item in self.items
+        )
+
+    def uses(self, columns: set[int]) -> set[int]:
+        """The input columns that some of the columns are made from."""
+        needed: set[int] = set()
+        for at in columns:
+            item = self.items[at]
+            needed |= {item} if isinstance(item, int) else positions([item], self.input)
+        return needed
+
+    def operator(self, node: nodes.Node, above: Operator) -> Operator:
+        """The step that selects these columns."""
+
+        def rows(row: Row) -> Iterable[Row]:
+            return (row.with_values(self.values(row)),)
+
+        return Mapped(node, (above,), self.schema, rows, self.uses)
+
+
+class Union(Operator):
+    """The rows of both inputs under the first one's columns (and marks)."""
+
+    node: nodes.Union
+
+    def __init__(self, node: nodes.Union, inputs: Sequence[Operator]) -> None:
+        super().__init__(node, inputs)
+        first = inputs[0].schema
+        kept = first.visible()
+        columns = [first.columns[i] for i in kept]
+        self.places: list[list[int | None]] = [list(kept)]
+        for other in inputs[1:]:
+            there = other.schema.visible()
+            if not node.by_name:
+                if len(there) != len(columns):
+                    raise InterpreterError(f"{node.step}: inputs of {node.kind} differ in width")
+                self.places.append(list(there))
+                continue
+            names = {other.schema.columns[i].name.lower(): i for i in there}
+            places = [names.pop(c.name.lower(), None) for c in columns]
+            if (names or None in places) and not node.allow_missing:
+                raise InterpreterError(f"{node.step}: inputs of {node.kind} differ in columns")
+            columns += [Column(other.schema.columns[i].name) for i in names.values()]
+            self.places.append([*places, *names.values()])
+        self.width = len(columns)
+        # Fresh identities: in Spark a union's output is none of its inputs' columns.
+        self.schema = Schema(tuple(Column(c.name, c.qualifier, c.mark) for c in columns))
+
+        self.places = [[*p, *([None] * (self.width - len(p)))] for p in self.places]
+
+    def needs(self, columns: set[int]) -> Sequence[set[int]]:
+        return [{p for i in columns if (p := places[i]) is not None} for places in self.places]
+
+    def run(self, batch: Batch) -> list[Row]:
+        return [
+            row.with_values(None if p is None else row.values[p] for p in places)
+            for above, places in zip(self.inputs, self.places, strict=True)
+            for row in above.run(batch)
+        ]

@@ -1,0 +1,86 @@
+"""Help, usage errors and the one-line errors of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headwater.errors import StoreError
+
+COMMANDS = [
+    ["demo"],
+    ["run"],
+    ["results"],
+    ["backward"],
+    ["forward"],
+    ["doctor"],
+    ["bench", "capture"],
+    ["bench", "queries"],
+]
+
+
+def test_help_lists_every_command(headwater) -> None:
+    shown = headwater("--help")
+    assert shown.code == 0
+    for command in COMMANDS:
+        assert command[0] in shown.out
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself_by_an_example(headwater, command: list[str]) -> None:
+    shown = headwater(*command, "--help")
+    assert shown.code == 0
+    assert f"Example: headwater {' '.join(command)}" in " ".join(shown.out.split())
+    assert "--json" in shown.out
+
+
+def test_version(headwater) -> None:
+    assert headwater("--version").out == "headwater 0.1.0\n"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["nonsense"],
+        ["results"],
+        ["results", "s", "--limit", "-1"],
+        ["results", "s", "--since", "tomorrow"],
+        ["backward", "s", "sink"],
+        ["backward", "s", "sink", "--jsn"],
+        ["forward", "s", "source", "-x"],
+        ["forward", "s", "source", "[1,"],
+        ["run", "module:flow"],
+        ["run", "module:flow", "--store", "s", "--capture", "magic"],
+        ["demo", "--reports", "3"],
+        ["bench", "capture", "--format", "xml"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_exit_code_2(headwater, args: list[str]) -> None:
+    wrong = headwater(*args)
+    assert wrong.code == 2
+    assert "Usage: headwater" in wrong.err
+    assert wrong.out == ""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["results", "{}"], ["backward", "{}", "stopped", "1"], ["forward", "{}", "reports", "1"]],
+    ids=lambda args: args[0],
+)
+def test_an_error_is_one_line_and_exit_code_1(headwater, tmp_path: Path, args: list[str]) -> None:
+    missing = tmp_path / "missing"
+    failed = headwater(*(arg.format(missing) for arg in args))
+    assert failed.code == 1
+    assert failed.out == ""
+    assert failed.err.startswith("headwater: ")
+    assert failed.err.count("\n") == 1
+    assert str(missing) in failed.err
+    assert not missing.exists()
+
+
+def test_debug_shows_the_traceback_wherever_it_stands(headwater, tmp_path: Path) -> None:
+    for args in (["--debug", "results", tmp_path], ["results", tmp_path, "--debug"]):
+        with pytest.raises(StoreError):
+            headwater(*args)

@@ -1,0 +1,60 @@
+"""Fixtures for every test: one small local Spark session per test process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import full
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Before anything imports PySpark: workers must run this interpreter, with our packages, and
+# everything binds to loopback whatever the machine's host name resolves to.
+os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+os.environ["TZ"] = "UTC"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked `long` run only in `make test-all`."""
+    if full():
+        return
+    skip = pytest.mark.skip(reason="long: runs in make test-all")
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The test process's only Spark session: `local[2]`, UTC, files in a temporary folder."""
+    from pyspark.sql import SparkSession
+
+    home = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("headwater-tests")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.memory", "2g")
+        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home} -XX:+UseSerialGC")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        .config("spark.local.dir", str(home / "local"))
+        # Reports are read by no test; keeping few saves memory over hundreds of queries.
+        .config("spark.sql.streaming.numRecentProgressUpdates", "20")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()

@@ -1,0 +1,1 @@
+"""Random flows on Spark, compared with the reference interpreter."""

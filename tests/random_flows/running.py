@@ -1,0 +1,151 @@
+"""A random program on Spark: its files, its flow, its runs, and what the store then says."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import headwater as hw
+from headwater.flow import nodes
+from headwater.testing import Input, read_checkpoint
+from headwater.testing.functions import copies, words
+from headwater.testing.join_steps import STATIC_ROWS, STATIC_SCHEMA
+from headwater.testing.records import SCHEMA, SourceData
+from headwater.testing.strategies import RandomProgram
+from tests.random_flows.values import plain
+
+ARROW = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("ts", pa.timestamp("us", "UTC")),
+        ("k", pa.int32()),
+        ("v", pa.int32()),
+        ("s", pa.string()),
+        ("xs", pa.list_(pa.int32())),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Actual:
+    """A result as the store has it; without capture nothing is known of its provenance."""
+
+    values: tuple[Any, ...]
+    event_time: Any
+    provenance: frozenset[tuple[str, int]]
+
+
+def write_files(data: SourceData, folder: Path) -> None:
+    """A file for each micro-batch; Spark takes them in the order of their times."""
+    folder.mkdir(parents=True)
+    for number, batch in enumerate(data.batches):
+        columns = [list(column) for column in zip(*batch, strict=True)]
+        table = pa.table([pa.array(c, t) for c, t in zip(columns, ARROW.types, strict=True)], ARROW)
+        path = folder / f"{number:03d}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+
+
+def build(program: RandomProgram, spark: SparkSession, folder: Path) -> hw.Flow:
+    """The flow that a program writes, over files in the folder."""
+    flow = hw.Flow("random", spark)
+    data = {source.name: source for source in program.data}
+
+    def sources(name: str) -> hw.Frame:
+        return flow.source(
+            name,
+            format="parquet",
+            path=str(folder / name),
+            schema=SCHEMA,
+            event_time="ts",
+            watermark=data[name].delay if data[name].declared else None,
+            id="id",
+            options={"maxFilesPerTrigger": "1"},
+        )
+
+    static = spark.createDataFrame(STATIC_ROWS, STATIC_SCHEMA)
+    names: dict[str, Any] = {
+        "flow": flow,
+        "F": F,
+        "sources": sources,
+        "zones": flow.source("zones", df=static, id="zid"),
+        "plain_zones": static,
+        "copies": copies,
+        "words": words,
+    }
+    exec(compile(program.text, "<random flow>", "exec"), names)
+    return flow
+
+
+def run(flow: hw.Flow, folder: Path, capture: str) -> Path:
+    """Run a flow to the end of its files; gives the folder of store and checkpoint."""
+    place = folder / capture
+    started = flow.start(
+        store=str(place / "store"),
+        checkpoint=str(place / "checkpoint"),
+        capture=capture,
+        available_now=True,
+    )
+    started.wait()
+    return place
+
+
+def recorded_input(flow: hw.Flow, checkpoint: Path, folder: Path) -> Input:
+    """The batches and watermarks of a run, as Spark recorded them."""
+    recorded = read_checkpoint(checkpoint)
+    per_source = {
+        name: recorded.of(folder / name) for name, node in flow.sources.items() if node.streaming
+    }
+    batches = [
+        {
+            name: [row for f in files[number] for row in _rows(f)]
+            for name, files in per_source.items()
+        }
+        for number in range(len(recorded.watermarks))
+    ]
+    static = {
+        node.step: list(STATIC_ROWS)
+        for sink in flow.sinks.values()
+        for node in sink.upstream()
+        if isinstance(node, nodes.Static) or (isinstance(node, nodes.Source) and not node.streaming)
+    }
+    return Input(batches, recorded.watermarks, static)
+
+
+def _rows(path: Path) -> list[tuple[Any, ...]]:
+    return [
+        tuple(tuple(v) if isinstance(v, list) else v for v in row.values())
+        for row in pq.read_table(path).to_pylist()
+    ]
+
+
+def stored(place: Path, sink: str, *, traced: bool) -> list[Actual]:
+    """A sink's results with their provenance."""
+    store = hw.open(str(place / "store"))
+    table = store.results(sink)
+    ids = table.column("result_id").to_pylist()
+    assert len(set(ids)) == len(ids), f"sink {sink}: results share a result_id"
+    provenance: dict[int, set[tuple[str, int]]] = {result: set() for result in ids}
+    if traced and ids:
+        edges = store.backward(sink, ids, columns=False)
+        for row in edges.to_pylist():
+            pair = (row["source"], row["id"])
+            assert pair not in provenance[row["result_id"]], f"sink {sink}: {pair} is there twice"
+            provenance[row["result_id"]].add(pair)
+    return [
+        Actual(plain(list(row.values())[2:]), plain(row["event_time"]), frozenset(provenance[id_]))
+        for id_, row in zip(ids, _dicts(table), strict=True)
+    ]
+
+
+def _dicts(table: pa.Table) -> list[dict[Any, Any]]:
+    # By position: a sink may have a column called event_time or result_id itself.
+    names = [f"{i}" if i > 1 else n for i, n in enumerate(table.column_names)]
+    return table.rename_columns(names).to_pylist()
