@@ -37,6 +37,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The test process's only Spark session: `local[2]`, UTC, files in a temporary folder."""
     from pyspark.sql import SparkSession
 
+    from headwater.cli.spark import stop
+
     home = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2]")
@@ -44,7 +46,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home} -XX:+UseSerialGC")
+        # Tests run each plan for seconds at most: thorough compilation costs twice what it saves.
+        .config(
+            "spark.driver.extraJavaOptions",
+            f"-Dderby.system.home={home} -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        )
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
@@ -57,4 +63,4 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     session.sparkContext.setLogLevel("ERROR")
     yield session
-    session.stop()
+    stop(session)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from json import loads
 from pathlib import Path
 
 import pytest
@@ -40,6 +40,7 @@ def test_every_case_is_measured_in_alternation(spark, tmp_path: Path) -> None:
             spark,
             reports=2_000,
             pairs=1,
+            batches=2,
             formats=["csv"],
             folder=tmp_path,
             progress=lambda doing, done, total: told.append(f"{done}/{total} {doing}"),
@@ -61,19 +62,18 @@ def test_every_case_is_measured_in_alternation(spark, tmp_path: Path) -> None:
         assert none.results == eager.results > 0
         assert none.edges == 0
         assert eager.edges == 4 * eager.results
-        assert capture.BATCHES <= eager.batches <= capture.BATCHES + 1
+        assert 2 <= eager.batches <= 3
     assert not any(tmp_path.iterdir())
 
 
-def test_command(spark, tmp_path: Path) -> None:
-    args = ["--reports", "2000", "--pairs", "1", "--format", "parquet", "--state", "memory"]
-    for kind in ("table", "json"):
-        options = ["--json"] if kind == "json" else []
-        done = CliRunner().invoke(app, ["bench", "capture", *args, *options])
-        assert done.exit_code == 0
-        if kind == "table":
-            assert "eager/none" in done.stdout
-        else:
-            report = json.loads(done.stdout)
-            assert report["outcomes"][0]["ratio"] > 0
-            assert report["machine"]["pyspark"] == "4.2.0"
+@pytest.mark.parametrize("json", [False, True], ids=["table", "json"])
+def test_command(spark, json: bool) -> None:
+    args = "--reports 2000 --pairs 1 --batches 1 --format parquet --state memory".split()
+    done = CliRunner().invoke(app, ["bench", "capture", *args, *(["--json"] if json else [])])
+    assert done.exit_code == 0
+    if json:
+        report = loads(done.stdout)
+        assert report["outcomes"][0]["ratio"] > 0
+        assert report["machine"]["pyspark"].startswith("4.")
+    else:
+        assert "eager/none" in done.stdout

@@ -25,7 +25,7 @@ def test_the_demo_shows_an_alert_its_reports_and_the_way_back(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert "An alert: vehicle" in done.stdout
     assert "Its 4 reports" in done.stdout
-    assert "All that report" in done.stdout
+    assert "All alerts that report" in done.stdout
     assert "  headwater results traffic/store stopped" in done.stdout
     assert "WARN" not in done.stderr
     assert "Traceback" not in done.stderr

@@ -79,18 +79,26 @@ def test_the_users_line_is_named(headwater, spark, module: str) -> None:
     assert f"{module}.py:6" in failed.err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_ctrl_c_stops_cleanly(module: str, number: signal.Signals) -> None:
+    """The signal goes to the whole process group, JVM and workers, as a terminal sends it."""
     command = [sys.executable, "-c", "from headwater.cli import main; main()"]
     args = ["run", f"{module}:make", "--store", "prov", "--json"]
     running = subprocess.Popen(
-        [*command, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
-    commits = Path("prov") / "checkpoint" / "commits"
+    commits = Path("prov") / "checkpoints" / "traffic" / "commits"
     end = time.monotonic() + 120
     while running.poll() is None and time.monotonic() < end and not (commits / "1").exists():
         time.sleep(0.2)
-    os.kill(running.pid, number)
+    send = os.killpg if number == signal.SIGINT else os.kill
+    send(running.pid, number)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 0, err
     assert '"batches"' in out

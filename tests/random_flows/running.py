@@ -104,11 +104,8 @@ def recorded_input(flow: hw.Flow, checkpoint: Path, folder: Path) -> Input:
         name: recorded.of(folder / name) for name, node in flow.sources.items() if node.streaming
     }
     batches = [
-        {
-            name: [row for f in files[number] for row in _rows(f)]
-            for name, files in per_source.items()
-        }
-        for number in range(len(recorded.watermarks))
+        {name: [row for f in files[i] for row in _rows(f)] for name, files in per_source.items()}
+        for i in range(len(recorded.watermarks))
     ]
     static = {
         node.step: list(STATIC_ROWS)

@@ -30,9 +30,7 @@ def edges(writer: EmbeddedWriter) -> set[tuple[int, int]]:
 def everything(writer: EmbeddedWriter) -> dict[str, list[tuple[object, ...]]]:
     reader = StoreReader(writer.path)
     tables = rows(reader.query("SELECT table_name FROM duckdb_tables() ORDER BY 1"))
-    return {
-        name: rows(reader.query(f"SELECT * FROM {name} ORDER BY ALL")) for (name,) in tables
-    }
+    return {name: rows(reader.query(f"SELECT * FROM {name} ORDER BY ALL")) for (name,) in tables}
 
 
 def nth(id: int, n: int) -> int:
@@ -135,9 +133,7 @@ def test_a_record_that_comes_again_is_stored_once(writer: EmbeddedWriter) -> Non
 
 
 @pytest.mark.parametrize("stored", [True, False], ids=["in the store", "in the batch"])
-def test_two_records_with_one_id_roll_the_batch_back(
-    writer: EmbeddedWriter, stored: bool
-) -> None:
+def test_two_records_with_one_id_roll_the_batch_back(writer: EmbeddedWriter, stored: bool) -> None:
     writer.commit(batch(0, records=reports((4, 0, 30))))
     before = everything(writer)
     clash = reports((4, 5, 31)) if stored else reports((5, 5, 30), (6, 5, 1), (5, 5, 31))
@@ -199,6 +195,25 @@ def test_a_wrong_batch_leaves_nothing(
     assert edges(writer) == {(1, 1)}
 
 
+def test_what_must_happen_before_the_commit(writer: EmbeddedWriter) -> None:
+    before = everything(writer)
+    made = batch(0, stopped((7, 0, "a", 1, [1]), (7, 0, "b", 1, [2])), reports((1, 0, 0)))
+    handed: list[object] = []
+
+    def refuse(ids: dict[str, pa.Int64Array]) -> None:
+        handed.append(ids["stopped"].to_pylist())
+        raise OSError("No space left on the user's own disk")
+
+    with pytest.raises(OSError, match="the user's own disk"):
+        writer.commit(made, before_commit=refuse)
+    assert everything(writer) == before
+    done = writer.commit(made, lambda ids: handed.append(ids["stopped"].to_pylist()))
+    assert handed == [[7, nth(7, 2)]] * 2
+    assert done.result_ids["stopped"].to_pylist() == [7, nth(7, 2)]
+    writer.commit(made, refuse)
+    assert len(handed) == 2, "a held batch was handed on before"
+
+
 def test_a_query_must_be_registered(writer: EmbeddedWriter) -> None:
     with pytest.raises(StoreError, match="query r is not registered"):
         writer.commit(batch(0, query_id="r"))
@@ -222,9 +237,19 @@ def test_flows_of_one_process_share_the_writer(tmp_path: Path) -> None:
     one.close()
     two.commit(batch(0, stopped((7, 0, "a", 1, [1]))))
     two.close()
-    with EmbeddedWriter.open(tmp_path) as again:
+    with EmbeddedWriter.open(tmp_path) as again, EmbeddedWriter.open(tmp_path / "x") as other:
+        assert again.store_id != other.store_id
         assert again is not one
         assert again.holds("q", 0)
+
+
+def test_a_closed_writer_says_so(tmp_path: Path) -> None:
+    writer = EmbeddedWriter.open(tmp_path)
+    writer.close()
+    writer.close()
+    for ask in (lambda: writer.holds("q", 0), lambda: writer.commit(batch(0)), writer.compact):
+        with pytest.raises(StoreError, match=f"the store {tmp_path} is closed; open it again"):
+            ask()
 
 
 def test_pruning_keeps_what_reached_a_result(writer: EmbeddedWriter) -> None:

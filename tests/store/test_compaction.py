@@ -6,6 +6,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,17 +33,18 @@ def test_lookups_equal_a_dict(batches: list[tuple[list[tuple[int, set[int]]], bo
         with EmbeddedWriter.open(path) as writer, stores.open(path) as store:
             writer.register(flow())
             for number, (results, compact) in enumerate(batches):
-                made = stopped(*((id, number, "v", 1, records) for id, records in results))
-                kept = reports(*((id, 0, id) for _, records in results for id in records))
+                made = stopped(*((key, number, "v", 1, records) for key, records in results))
+                kept = reports(*((key, 0, key) for _, records in results for key in records))
                 done = writer.commit(batch(number, made, kept))
                 ids = done.result_ids["stopped"].to_pylist()
-                for id, (_, records) in zip(ids, results, strict=True):
-                    backward[id] = records
+                for key, (_, records) in zip(ids, results, strict=True):
+                    backward[key] = records
                     for record in records:
-                        forward[record].add(id)
+                        forward[record].add(key)
                 if compact:
                     writer.compact()
-                check(store, backward, forward)
+                check_lists(store, backward)
+            check(store, backward, forward)
             writer.compact()
             check(store, backward, forward)
         with stores.open(path) as store:
@@ -52,15 +54,19 @@ def test_lookups_equal_a_dict(batches: list[tuple[list[tuple[int, set[int]]], bo
 
 
 def check(store: Store, backward: dict[int, set[int]], forward: dict[int, set[int]]) -> None:
-    for id, records in backward.items():
-        assert rows(store.backward("stopped", id), "id") == [(one,) for one in sorted(records)]
-    edges = sorted((id, record) for id, records in backward.items() for record in records)
+    for key, records in backward.items():
+        assert rows(store.backward("stopped", key), "id") == [(one,) for one in sorted(records)]
+    for record, keys in forward.items():
+        assert sorted(rows(store.forward("reports", record), "result_id")) == [
+            (one,) for one in sorted(keys)
+        ]
+    check_lists(store, backward)
+
+
+def check_lists(store: Store, backward: dict[int, set[int]]) -> None:
+    edges = sorted((key, record) for key, records in backward.items() for record in records)
     assert sorted(rows(store.backward("stopped", list(backward)), "result_id", "id")) == edges
     assert sorted(rows(store.backward("stopped"), "result_id", "id")) == edges
-    for record, ids in forward.items():
-        assert sorted(rows(store.forward("reports", record), "result_id")) == [
-            (one,) for one in sorted(ids)
-        ]
     found = rows(store.forward("reports", list(range(-1, 14))), "result_id", "id")
     assert sorted(found) == edges
 
@@ -83,8 +89,6 @@ def test_an_edge_compacted_between_two_reads_is_found_once(tmp_path: Path) -> No
                     writer.compact()
                     writer.commit(batch(2, stopped((3, 0, "a", 1, [5]))))
                 return answer
-
-        import numpy as np
 
         source = Catalog.read(plain.query).source("reports")
         found = reached(Late(), source, np.array([5]))  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -42,19 +41,17 @@ VALUES: dict[str, list[Any]] = {
 
 @pytest.mark.spark
 def test_the_hash_is_spark_s(spark: SparkSession) -> None:
-    for type, values in VALUES.items():
-        frame = spark.createDataFrame([(value,) for value in values], f"v {type}")
+    for kind, values in VALUES.items():
+        frame = spark.createDataFrame([(value,) for value in values], f"v {kind}")
         hashes = [row[0] for row in frame.select(F.xxhash64("v")).collect()]
-        assert [xxhash64([value], [type]) for value in values] == hashes, type
+        assert [xxhash64([value], [kind]) for value in values] == hashes, kind
 
 
 @pytest.mark.spark
 def test_several_columns_are_chained_as_in_spark(spark: SparkSession) -> None:
     types = list(VALUES)
-    rows = [
-        tuple(VALUES[type][place % len(VALUES[type])] for type in types) for place in range(7)
-    ]
-    ddl = ", ".join(f"c{place} {type}" for place, type in enumerate(types))
+    rows = [tuple(VALUES[kind][place % len(VALUES[kind])] for kind in types) for place in range(7)]
+    ddl = ", ".join(f"c{place} {kind}" for place, kind in enumerate(types))
     frame = spark.createDataFrame(rows, ddl)
     hashes = [row[0] for row in frame.select(F.xxhash64(*frame.columns)).collect()]
     assert [xxhash64(row, types) for row in rows] == hashes
@@ -62,8 +59,8 @@ def test_several_columns_are_chained_as_in_spark(spark: SparkSession) -> None:
 
 def a_source(kind: str, *columns: str) -> Source:
     names, types = zip(*(column.split() for column in columns), strict=True)
-    id = {"kind": kind, "columns": list(names), "types": list(types)}
-    return Source(1, "traffic", "reports", {"id": id}, pa.schema([]))
+    key = {"kind": kind, "columns": list(names), "types": list(types)}
+    return Source(1, "traffic", "reports", {"id": key}, pa.schema([]))
 
 
 def no_query(*_: object) -> pa.Table:
@@ -115,15 +112,17 @@ def test_values_that_are_no_id(source: Source, given: object, message: str) -> N
 
 
 @pytest.fixture
-def files() -> Iterator[Any]:
-    known = pa.table({"file_key": [3, 4, 5], "path": ["/d/a.parquet", "/d/b.parquet", "/e/b.parquet"]})
+def files() -> Any:
+    known = pa.table(
+        {"file_key": [3, 4, 5], "path": ["/d/a.parquet", "/d/b.parquet", "/e/b.parquet"]}
+    )
 
     def query(sql: str, params: list[Any]) -> pa.Table:
         _, name, end = params
         paths = known["path"].to_pylist()
         return known.filter(pa.array([path == name or path.endswith(end) for path in paths]))
 
-    yield query
+    return query
 
 
 def test_places_in_files(files: Any) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from headwater import store as stores
@@ -66,7 +67,7 @@ def test_a_database_that_can_not_be_opened(tmp_path: Path) -> None:
 
 
 def test_no_store_to_read(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no store at .*nowhere"):
+    with pytest.raises(StoreError, match=r"no store at .*nowhere"):
         stores.open(tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
 
@@ -105,19 +106,22 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_loses_only_the_batch_that_did_not_fit(small_disk: Path) -> None:
     path = small_disk / "store"
-    filler = small_disk / "filler"
     writer = EmbeddedWriter.open(path)
     writer.register(flow())
     committed = 0
-    with pytest.raises(StoreError) as error:
+
+    def fill() -> None:
+        nonlocal committed
         for number in range(200):
             many = [(number * 5000 + i, 0, "a", 1, [i]) for i in range(5000)]
             writer.commit(batch(number, stopped(*many, unique=True)))
             committed += 1
+
+    with pytest.raises(StoreError) as error:
+        fill()
     assert f"the disk of the store {path} is full; free some space" in str(error.value)
     assert committed > 0
     writer.close()
-    filler.unlink(missing_ok=True)
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     with EmbeddedWriter.open(path) as writer, stores.open(path) as store:
         held = [number for number in range(200) if writer.holds("q", number)]
@@ -129,8 +133,6 @@ def test_a_full_disk_loses_only_the_batch_that_did_not_fit(small_disk: Path) -> 
 
 
 def test_a_flow_that_changed_its_columns_or_ids(tmp_path: Path) -> None:
-    import pyarrow as pa
-
     other = pa.schema([("vid", pa.string()), ("n", pa.int32())])
     with EmbeddedWriter.open(tmp_path) as writer:
         writer.register(flow())
@@ -141,9 +143,9 @@ def test_a_flow_that_changed_its_columns_or_ids(tmp_path: Path) -> None:
             "sink 'stopped' of flow 'traffic' is stored with other columns: vid string, n int64 "
             "then, vid string, n int32 now; use another store, or another name for the sink"
         )
-        with pytest.raises(StoreError, match="source 'reports' .* with other id"):
+        with pytest.raises(StoreError, match=r"source 'reports' .* with other id"):
             writer.register(flow(source(id={"kind": "content", "columns": ["speed"]}), sink()))
-        with pytest.raises(StoreError, match="source 'reports' .* with other keep"):
+        with pytest.raises(StoreError, match=r"source 'reports' .* with other keep"):
             writer.register(flow(source(keep="none"), sink()))
         writer.register(flow(source(path="/moved"), sink()))
         writer.commit(batch(0, stopped((1, 0, "a", 1, [1])), reports((1, 0, 0))))
@@ -156,11 +158,7 @@ def test_a_flow_that_changed_its_columns_or_ids(tmp_path: Path) -> None:
     ("columns", "message"),
     [(["n", "N"], "two columns called 'N'"), (["__hw_x"], "begin with __hw_ are reserved")],
 )
-def test_columns_that_can_not_be_stored(
-    tmp_path: Path, columns: list[str], message: str
-) -> None:
-    import pyarrow as pa
-
+def test_columns_that_can_not_be_stored(tmp_path: Path, columns: list[str], message: str) -> None:
     schema = pa.schema([(name, pa.int64()) for name in columns])
     with EmbeddedWriter.open(tmp_path) as writer:
         with pytest.raises(StoreError, match=message):

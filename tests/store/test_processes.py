@@ -211,9 +211,9 @@ def test_a_killed_owner_leaves_whole_batches(tmp_path: Path, moment: float) -> N
             assert store.backward("stopped", columns=False).num_rows == 2 * count
             found = store.forward("reports", list(range(0, count, 997)))
             assert set(rows(found, "id", "result_id")) == {
-                (id, result)
-                for id in range(0, count, 997)
-                for result in (id - 1, id)
+                (key, result)
+                for key in range(0, count, 997)
+                for result in (key - 1, key)
                 if result >= 0
             }
         # Once from the log that the owner left, once after a new owner has taken it over.

@@ -42,7 +42,13 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Opened:
     def make(ids: list[int], columns: pa.Schema = SCHEMA, **definition: Any) -> Store:
         files = definition.pop("files", {})
         path = tmp_path / "store"
-        given = {"keep": "none", "format": "parquet", "schema": DDL, "event_time": "ts", "id": BY_TID}
+        given = {
+            "keep": "none",
+            "format": "parquet",
+            "schema": DDL,
+            "event_time": "ts",
+            "id": BY_TID,
+        }
         given |= {"path": str(tmp_path / "data"), **definition}
         with EmbeddedWriter.open(path) as writer:
             writer.register(flow(source(columns=columns, **given), sink()))
@@ -108,15 +114,17 @@ def test_parquet_by_position(data: Path, opened: Opened) -> None:
 
 
 def test_many_ids_at_once(data: Path, opened: Opened) -> None:
-    many = [(id, f"n{id}", at(id)) for id in range(5000)]
+    many = [(key, f"n{key}", at(key)) for key in range(5000)]
     pq.write_table(table(many), data / "a.parquet", row_group_size=500)
     found = opened(list(range(0, 5000, 2))).backward("stopped", 7)
-    assert rows(found, "id", "name") == [(id, f"n{id}") for id in range(0, 5000, 2)]
+    assert rows(found, "id", "name") == [(key, f"n{key}") for key in range(0, 5000, 2)]
 
 
 def test_columns_as_the_schema_says(data: Path, opened: Opened) -> None:
     """Files with fewer columns and narrower types, as Spark would read them."""
-    old = pa.table({"TID": pa.array([1], pa.int32()), "ts": pa.array([at(1)], pa.timestamp("ns", "UTC"))})
+    old = pa.table(
+        {"TID": pa.array([1], pa.int32()), "ts": pa.array([at(1)], pa.timestamp("ns", "UTC"))}
+    )
     pq.write_table(old, data / "a.parquet")
     pq.write_table(table(DATA[1:2]).append_column("more", pa.array([1])), data / "b.parquet")
     found = opened([1, 2]).backward("stopped", 7)
@@ -135,7 +143,9 @@ def test_nested_columns(data: Path, opened: Opened) -> None:
         ]
     )
     values = [[1], [["a", None]], [{"x": 1.5, "y": None}], [Decimal("1.25")], [date(2024, 5, 1)]]
-    kept = pa.table([pa.array(v, f.type) for v, f in zip(values, schema, strict=True)], schema=schema)
+    kept = pa.table(
+        [pa.array(v, f.type) for v, f in zip(values, schema, strict=True)], schema=schema
+    )
     pq.write_table(kept, data / "a.parquet")
     found = opened([1], schema, event_time=None).backward("stopped", 7)
     assert found.select(schema.names).schema.equals(schema)
@@ -147,7 +157,9 @@ def test_equal_records_are_one_and_others_collide(data: Path, opened: Opened) ->
     pq.write_table(table([(2, "other", at(2))]), data / "b.parquet")
     store = opened([1])
     assert rows(store.backward("stopped", 7), "id", "name") == [(1, "anna")]
-    with pytest.raises(IdCollision, match="two different records of source 'reports' have the id 2"):
+    with pytest.raises(
+        IdCollision, match="two different records of source 'reports' have the id 2"
+    ):
         store.forward("reports", 2)
 
 
@@ -213,19 +225,35 @@ def test_hashed_ids_by_spark(data: Path, opened: Opened, spark: SparkSession) ->
 
 
 @pytest.mark.spark
+def test_content_ids_by_spark(data: Path, opened: Opened, spark: SparkSession) -> None:
+    """Of all columns, as the lowering hashes them: a map by its JSON text."""
+    frame = spark.sql("SELECT explode(array(1, 2)) AS n, map('a', 1) AS m")
+    frame.repartition(1).write.parquet(str(data / "x"))
+    hashed = frame.selectExpr("n", "xxhash64(n, to_json(struct(m)))").collect()
+    ids = {row[0]: row[1] for row in hashed}
+    schema = pa.schema([("n", pa.int32()), ("m", pa.map_(pa.string(), pa.int32()))])
+    ddl = "n int, m map<string, int>"
+    given = {"id": {"kind": "content", "columns": []}, "path": str(data / "x")}
+    store = opened([ids[2]], schema, schema=ddl, event_time=None, **given)
+    assert rows(store.backward("stopped", 7), "id", "n", "m") == [(ids[2], 2, [("a", 1)])]
+    assert rows(store.forward("reports", ids[1]), "result_id") == [(None,)]
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("format", ["csv", "json"])
 def test_text_formats_by_spark(
     data: Path, opened: Opened, spark: SparkSession, format: str
 ) -> None:
     when = [one.isoformat() for _, _, one in DATA]
     if format == "csv":
-        lines = [f"{id};{name or ''};{at}" for (id, name, _), at in zip(DATA, when, strict=True)]
+        lines = [f"{key};{name or ''};{at}" for (key, name, _), at in zip(DATA, when, strict=True)]
         options = {"sep": ";", "header": "true", "maxFilesPerTrigger": "1"}
         (data / "a.csv").write_text("\n".join(["tid;name;ts", *lines]))
     else:
         options = {}
         objects = [
-            {"tid": id, "name": name, "ts": at} for (id, name, _), at in zip(DATA, when, strict=True)
+            {"tid": key, "name": name, "ts": at}
+            for (key, name, _), at in zip(DATA, when, strict=True)
         ]
         (data / "a.json").write_text("\n".join(map(json.dumps, objects)))
     store = opened([1, 3], format=format, options=options)

@@ -109,6 +109,7 @@ def measure(
     *,
     reports: int = 4_000_000,
     pairs: int = 5,
+    batches: int = BATCHES,
     formats: Sequence[Format] = FORMATS,
     states: Sequence[State] = STATES,
     folder: Path | None = None,
@@ -126,7 +127,7 @@ def measure(
             progress(f"writing {kind}", done, total)
             data = place / kind
             linear_road.generate(
-                data, reports=reports, files=min(reports, BATCHES * FILES_PER_BATCH), format=kind
+                data, reports=reports, files=batches * FILES_PER_BATCH, format=kind
             )
             for state in states:
                 outcome = Outcome(kind, state, reports)

@@ -10,10 +10,10 @@ import json
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from headwater.store import (
     SinkRegistration,
     SourceRegistration,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 Ids = npt.NDArray[np.int64]
 
@@ -49,8 +52,8 @@ def measure(
         path = Path(folder) / "store"
         with EmbeddedWriter.open(path) as writer:
             figures, results, records = _filled(writer, edges, ids, random)
-            asked = [int(id) for id in random.choice(results, lookups)]
-            known = [int(id) for id in random.choice(records, lookups)]
+            asked = [int(key) for key in random.choice(results, lookups)]
+            known = [int(key) for key in random.choice(records, lookups)]
             figures["owner"] = _lookups(path, asked, known)
             with multiprocessing.get_context("spawn").Pool(1) as other:
                 figures["other process"] = other.apply(_lookups, (path, asked, known))
@@ -65,39 +68,46 @@ def _filled(
     writer: EmbeddedWriter, edges: int, ids: str, random: np.random.Generator
 ) -> tuple[dict[str, Any], Ids, Ids]:
     writer.register(_flow())
-    results, records = [], []
+    results: list[Ids] = []
+    records: list[Ids] = []
     per_batch = PER_BATCH // PER_RESULT
-    made = spent = 0.0
-    slowest = 0.0
+    made = 0
+    spent = computed = slowest = 0.0
     for number in range(edges // PER_BATCH):
         record_ids = np.arange(per_batch) + number * per_batch
         if ids == "random":
             record_ids = random.integers(-(2**62), 2**62, per_batch)
-        batch, result_ids = _batch(number, record_ids, random)
-        began = time.perf_counter()
+        # A window's result comes a batch after its records.
+        origins = records[-1] if records else record_ids
+        batch, result_ids = _batch(number, record_ids, origins, random)
+        began, busy = time.perf_counter(), time.process_time()
         made += writer.commit(batch).edges
         took = time.perf_counter() - began
         spent += took
+        computed += time.process_time() - busy
         slowest = max(slowest, took)
         results.append(result_ids)
         records.append(record_ids)
     figures = {
-        "edges": int(made),
+        "edges": made,
         "ids": ids,
         "edges per second": round(made / spent),
+        "edges per CPU second": round(made / computed),
         "slowest commit, ms": round(slowest * 1000),
     }
     return figures, np.concatenate(results), np.concatenate(records)
 
 
-def _batch(number: int, record_ids: Ids, random: np.random.Generator) -> tuple[Batch, Ids]:
+def _batch(
+    number: int, record_ids: Ids, origins: Ids, random: np.random.Generator
+) -> tuple[Batch, Ids]:
     count = len(record_ids)
     result_ids = random.integers(-(2**63), 2**63 - 1, count)
     times = pa.array(np.arange(count) + number * count, pa.int64()).cast(TIME)
     # Result i has the records i … i + 3 (in a circle), so each record is in four results.
     members = (np.arange(count)[:, None] + np.arange(PER_RESULT)) % count
     offsets = pa.array(np.arange(0, count * PER_RESULT + 1, PER_RESULT), pa.int32())
-    sets = pa.ListArray.from_arrays(offsets, pa.array(record_ids[members].ravel()))
+    sets = pa.ListArray.from_arrays(offsets, pa.array(origins[members].ravel()))
     rows = {"__hw_id": result_ids, "__hw_time": times}
     values = random.integers(0, 1000, count)
     part = ResultSet(
@@ -111,9 +121,9 @@ def _batch(number: int, record_ids: Ids, random: np.random.Generator) -> tuple[B
 
 
 def _flow() -> FlowRegistration:
-    id = {"kind": "column", "columns": ["tid"], "types": ["bigint"]}
+    key = {"kind": "column", "columns": ["tid"], "types": ["bigint"]}
     own = pa.schema([("tid", pa.int64()), ("speed", pa.int64())])
-    source = SourceRegistration("reports", {"kind": "stream", "keep": "all", "id": id}, own)
+    source = SourceRegistration("reports", {"kind": "stream", "keep": "all", "id": key}, own)
     sink = SinkRegistration("stopped", {}, pa.schema([("vid", pa.int64()), ("n", pa.int64())]))
     return FlowRegistration("bench", "eager", "bench", "", "", {}, (source,), (sink,))
 
@@ -123,23 +133,23 @@ def _lookups(path: Path, results: Sequence[int], records: Sequence[int]) -> dict
         store.backward("stopped", results[0])
         store.forward("reports", records[0])
         return {
-            **_spread("backward", [_ms(lambda: store.backward("stopped", id)) for id in results]),
-            **_spread("forward", [_ms(lambda: store.forward("reports", id)) for id in records]),
+            **_spread("backward", [_ms(partial(store.backward, "stopped", k)) for k in results]),
+            **_spread("forward", [_ms(partial(store.forward, "reports", k)) for k in records]),
         }
 
 
 def _openings(path: Path, results: Sequence[int], records: Sequence[int]) -> dict[str, float]:
-    def backward(id: int) -> None:
+    def backward(key: int) -> None:
         with stores.open(path) as store:
-            store.backward("stopped", id)
+            store.backward("stopped", key)
 
-    def forward(id: int) -> None:
+    def forward(key: int) -> None:
         with stores.open(path) as store:
-            store.forward("reports", id)
+            store.forward("reports", key)
 
     return {
-        **_spread("backward", [_ms(lambda: backward(id)) for id in results[:OPENINGS]]),
-        **_spread("forward", [_ms(lambda: forward(id)) for id in records[:OPENINGS]]),
+        **_spread("backward", [_ms(partial(backward, key)) for key in results[:OPENINGS]]),
+        **_spread("forward", [_ms(partial(forward, key)) for key in records[:OPENINGS]]),
     }
 
 
@@ -162,7 +172,7 @@ def main() -> None:
     parser.add_argument("--lookups", type=int, default=200)
     given = parser.parse_args()
     figures = measure(given.edges, given.ids, given.lookups)
-    print(json.dumps(figures, indent=2))  # noqa: T201
+    print(json.dumps(figures, indent=2))
 
 
 if __name__ == "__main__":

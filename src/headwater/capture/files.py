@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from pathlib import Path
+from urllib.parse import quote
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,6 +25,11 @@ def file_key(uri: str) -> int:
     return digest & ((1 << FILE_BITS) - 1)
 
 
+def _uris(path: str) -> set[str]:
+    """The ways in which Spark may write a local file's address."""
+    return {f"{scheme}{form}" for scheme in ("file:", "file://") for form in (path, quote(path))}
+
+
 class Files:
     """The files of one source, by their number, as their records are seen."""
 
@@ -31,29 +37,30 @@ class Files:
         self.source = source
         self.path = path
         self.known: dict[int, str] = {}
+        self.told: set[int] = set()
 
     def new(self, ids: Iterable[pa.ChunkedArray | pa.Array]) -> dict[int, str]:
-        """The files, not seen before, that some record ids point into."""
+        """The files, not told before, that some record ids point into."""
         keys: set[int] = set()
         for column in ids:
             flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
             flat = flat.flatten() if pa.types.is_list(flat.type) else flat
             keys.update(pc.unique(pc.shift_right(flat, ROW_BITS)).to_pylist())
-        missing = keys - self.known.keys() - {None}
-        if not missing:
-            return {}
-        self._list()
-        return {key: self.known[key] for key in missing if key in self.known}
+        keys -= {None, *self.told}
+        if not keys <= self.known.keys():
+            self._list()
+        self.told |= keys
+        return {key: self.known[key] for key in keys if key in self.known}
 
     def _list(self) -> None:
         for found in self._paths():
-            key = file_key(Path(os.path.abspath(found)).as_uri())
-            other = self.known.setdefault(key, found)
-            if other != found:
-                raise IdCollision(
-                    f"source {self.source!r}: files {other} and {found} get the same number; "
-                    "rename one, or give id= columns"
-                )
+            for uri in _uris(os.path.abspath(found)):
+                other = self.known.setdefault(file_key(uri), found)
+                if other != found:
+                    raise IdCollision(
+                        f"source {self.source!r}: files {other} and {found} get the same number; "
+                        "rename one, or give id= columns"
+                    )
 
     def _paths(self) -> list[str]:
         if os.path.isdir(self.path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as encoder
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,10 +33,18 @@ class State(StrEnum):
     rocksdb = "rocksdb"
 
 
+class Ids(StrEnum):
+    """How the records' ids are spread."""
+
+    monotone = "monotone"
+    random = "random"
+
+
 @app.command()
 def capture(
     reports: Annotated[int, typer.Option(min=1_000, help="Position reports.")] = 4_000_000,
     pairs: Annotated[int, typer.Option(min=1, help="Runs with and without capture.")] = 5,
+    batches: Annotated[int, typer.Option(min=1, max=100, help="Micro-batches of a run.")] = 8,
     format: Annotated[
         list[Format] | None, typer.Option(help="Only this format.", show_default="both")
     ] = None,
@@ -66,6 +75,7 @@ def capture(
                 spark,
                 reports=reports,
                 pairs=pairs,
+                batches=batches,
                 formats=[each.value for each in format] if format else FORMATS,
                 states=[each.value for each in state] if state else STATES,
                 folder=folder,
@@ -97,18 +107,37 @@ def capture(
 
 @app.command()
 def queries(
-    edges: Annotated[int, typer.Option(min=1_000, help="Edges in the store.")] = 10_000_000,
+    edges: Annotated[int, typer.Option(min=200_000, help="Edges in the store.")] = 10_000_000,
+    ids: Annotated[Ids, typer.Option(help="How the records' ids are spread.")] = Ids.monotone,
+    lookups: Annotated[int, typer.Option(min=1, help="Queries of each kind.")] = 200,
     json: Json = False,
 ) -> None:
     """Latency of single-result backward and single-record forward queries.
 
+    Asked by the process that writes the store, by another one meanwhile, and by a reader after.
+
     Example: `headwater bench queries --edges 1000000 --json`
     """
+    from rich.table import Table
+
     from headwater.bench.queries import measure
 
-    report: dict[str, Any] = measure(edges=edges)
+    with console(sys.stderr).status(f"{edges:,} edges: writing and asking"):
+        figures = measure(edges=edges, ids=ids.value, lookups=lookups)
     if json:
-        print_json([encoder.dumps({"machine": machine(), **report}, indent=1), "\n"])
+        print_json([encoder.dumps({"machine": machine(), **figures}, indent=1), "\n"])
+        return
+    by_asker = {name: value for name, value in figures.items() if isinstance(value, dict)}
+    table = Table("asked by", title=f"One lookup in {edges:,} edges, median and p95 of {lookups}")
+    for column in next(iter(by_asker.values())):
+        table.add_column(column, justify="right")
+    for asker, spread in by_asker.items():
+        table.add_row(asker, *(f"{value:,.1f}" for value in spread.values()))
+    out = console()
+    out.print(table)
+    facts = {name: value for name, value in figures.items() if name not in by_asker}
+    for line in (facts, machine()):
+        out.print(" · ".join(f"{name} {value}" for name, value in line.items()), style="dim")
 
 
 def machine() -> dict[str, Any]:

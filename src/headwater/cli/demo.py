@@ -11,15 +11,15 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.output import Json, console, print_json, rich_table
-from headwater.cli.values import plain, text
+from headwater.cli.output import Json, console, print_json, print_rich, rich_table
+from headwater.cli.values import plain
 from headwater.errors import HeadwaterError
 
 MARKER = ".headwater-demo"
 """The file that says that a folder was made by the demo, which may thus remove it."""
 
 FILES = 24
-FILES_PER_BATCH = 2
+FILES_PER_BATCH = 3
 
 
 def demo(
@@ -82,7 +82,7 @@ def _run(folder: Path, data: Path, store: Path, shown: bool) -> None:
 
     with (
         progress("Linear Road", batches=FILES // FILES_PER_BATCH, shown=shown) as totals,
-        session(log=folder / "spark.log"),
+        session(log=folder / "spark.log", short=True),
     ):
         flow = linear_road.flow(data, options={"maxFilesPerTrigger": str(FILES_PER_BATCH)})
         running = flow.start(
@@ -135,23 +135,25 @@ def _trace(store: Path) -> _Trace:
 def _show(trace: _Trace, store: Path) -> None:
     out = console()
     alert = trace.alert.to_pylist()[0]
+    window = alert["window"]
     out.print(
-        f"\n[bold]An alert[/]: vehicle {alert['vid']} stood still at {alert['lo']:,} feet, "
-        f"{text(alert['window'])} UTC"
+        f"\n[bold]An alert[/]: vehicle {alert['vid']} stood still at {alert['lo']:,} feet "
+        f"from {window['start']:%H:%M:%S} to {window['end']:%H:%M:%S}\n"
     )
-    out.print(rich_table(trace.alert))
+    print_rich(out, rich_table(trace.alert.drop_columns("window")))
     out.print(
-        f"[bold]Its {trace.reports.num_rows} reports[/], "
-        f'exactly these and no others: [cyan]store.backward("stopped", {trace.result_id})[/]'
+        f"\n[bold]Its {trace.reports.num_rows} reports[/], these and no others\n"
+        f'[dim]store.backward("stopped", {trace.result_id})[/]\n'
     )
-    out.print(rich_table(trace.reports))
+    known = ["tid", "ts", "type", "xway", "lane", "dir", "seg"]  # or said already
+    print_rich(out, rich_table(trace.reports.drop_columns(known)))
     out.print(
-        f"[bold]All that report {trace.report} led to[/]: "
-        f'[cyan]store.forward("reports", {trace.report})[/]'
+        f"\n[bold]All alerts that report {trace.report} led to[/]\n"
+        f'[dim]store.forward("reports", {trace.report})[/]\n'
     )
-    out.print(rich_table(trace.reached))
+    print_rich(out, rich_table(trace.reached.drop_columns(["window", "n", "lo", "hi"])))
     path = shlex.quote(str(store))
-    out.print("[bold]Go on with[/]")
+    out.print("\n[bold]Go on with[/]")
     for command in (
         f"results {path} stopped --limit 5",
         f"backward {path} stopped {trace.result_id}",

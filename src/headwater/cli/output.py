@@ -33,24 +33,32 @@ def print_json(pieces: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
-def print_table(table: Any, json: bool, title: str | None = None, note: str | None = None) -> None:
+def print_table(table: Any, json: bool, note: str | None = None) -> None:
     """Prints an Arrow table; a `note` under it says what was left out."""
     if json:
         print_json(json_rows(table))
         return
     out = console()
-    out.print(rich_table(table, title))
+    print_rich(out, rich_table(table))
     if note:
         out.print(note, style="dim")
 
 
-def rich_table(table: Any, title: str | None = None) -> Any:
+def print_rich(out: Console, table: Any) -> None:
+    """Prints a table whole: one that is too wide for the terminal wraps there, as in a file."""
+    from rich.measure import Measurement
+
+    needed = Measurement.get(out, out.options.update(max_width=10_000), table).maximum
+    out.print(table, width=max(needed, 1), crop=False, no_wrap=needed > out.width)
+
+
+def rich_table(table: Any) -> Any:
     """An Arrow table as a table for the terminal; ids and numbers are never cut."""
     import pyarrow as pa
     from rich import box
     from rich.table import Table
 
-    shown = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for field in table.schema:
         number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         fixed = number or pa.types.is_timestamp(field.type)

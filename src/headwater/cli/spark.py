@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_SHORT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
 @contextmanager
-def session(log: Path | None = None) -> Iterator[SparkSession]:
+def session(log: Path | None = None, short: bool = False) -> Iterator[SparkSession]:
     """A Spark session whose JVM writes its warnings to `log` instead of over a progress bar.
 
-    A session that runs already is used, and left running.
+    A `short` one is for seconds of work: its JVM does without the thorough compilation that only
+    pays later. A session that runs already is used, and left running.
     """
     from pyspark.sql import SparkSession
 
@@ -26,12 +30,39 @@ def session(log: Path | None = None) -> Iterator[SparkSession]:
     if (active := SparkSession.getActiveSession()) is not None:
         yield active
         return
-    with _stderr_to(log):
+    with _stderr_to(log), _java_options(_SHORT if short else ""):
         started = adopt_or_start()
     try:
         yield started
     finally:
-        started.stop()
+        stop(started)
+
+
+def stop(started: SparkSession) -> None:
+    """Ends a session, and lets go of the functions that Spark was given to call.
+
+    Py4J would keep these, and what they reach, beyond the interpreter's end; DuckDB then reports
+    itself as leaked, in a hundred lines.
+    """
+    gateway = started.sparkContext._gateway
+    started.stop()
+    if gateway is not None:
+        gateway.gateway_property.pool.clear()
+
+
+@contextmanager
+def _java_options(options: str) -> Iterator[None]:
+    """Adds options for a JVM that starts meanwhile."""
+    name = "JDK_JAVA_OPTIONS"
+    before = os.environ.get(name)
+    os.environ[name] = f"{before or ''} {options}".strip()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 @contextmanager

@@ -154,9 +154,10 @@ class Eager(Lowering[Traced]):
         collected = [
             F.collect_list(origin(source)).alias(origin(source)) for source in rows.origins
         ]
-        latest = F.max(TIME).alias(TIME)
+        # A window gives its results their time; without one the latest row does.
+        latest = [] if node.window is not None else [F.max(TIME).alias(TIME)]
         df = rows.df.groupBy(*(e.column for e in node.keys)).agg(
-            *(e.column for e in node.columns), *collected, latest
+            *(e.column for e in node.columns), *collected, *latest
         )
         keys = df.schema.fields[: len(node.keys)]
         sets = {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.query import records, results
 from headwater.query.columns import Own, fixed
-from headwater.query.naming import united
+from headwater.query.naming import by, united
 from headwater.store.batch import ID
 
 if TYPE_CHECKING:
@@ -41,10 +40,7 @@ def backward(
         tables.append(table)
     fields = [field for source in sources for field in own.fields(source)] if own else []
     answer = united(tables, pa.schema([*fixed(*names), *fields]))
-    if many and len(tables) > 1:
-        order = np.argsort(answer["result_id"].to_numpy(), kind="stable")
-        answer = answer.take(pa.array(order))
-    return answer
+    return by("result_id", answer) if many else answer
 
 
 def origins(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from headwater.errors import UnknownId
 from headwater.query import records
 from headwater.query.columns import Own, fixed
-from headwater.query.naming import united
+from headwater.query.naming import by, united
 from headwater.query.results import ask, view
 from headwater.store.batch import ID, SEQ
 from headwater.store.compaction import COMPACTED
@@ -70,7 +70,7 @@ def forward(
         final = pa.repeat(pa.scalar(True), answer.num_rows)
     answer = answer.set_column(4, "final", final)
     if many:
-        return answer.take(pa.array(np.argsort(answer["id"].to_numpy(), kind="stable")))
+        return by("id", answer)
     return answer.drop_columns(["id"])
 
 

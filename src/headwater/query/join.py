@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from headwater.query.backward import origins
 from headwater.query.columns import Own, fixed
-from headwater.query.naming import united
+from headwater.query.naming import by, united
 from headwater.query.records import beside
 from headwater.query.results import results
 from headwater.store.batch import ID
@@ -38,7 +38,7 @@ def join(reader: Reader, catalog: Catalog, sink: Sink, selection: Selection) -> 
             left = left.append_column(name, column)
         tables.append(left)
     fields = [field for source in sources for field in own.fields(source)]
-    return united(
+    answer = united(
         tables,
         pa.schema(
             [
@@ -49,3 +49,4 @@ def join(reader: Reader, catalog: Catalog, sink: Sink, selection: Selection) -> 
             ]
         ),
     )
+    return by("result_id", answer)

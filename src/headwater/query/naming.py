@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
@@ -57,6 +58,11 @@ def united(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
         for table in tables
     ]
     return pa.concat_tables(aligned) if aligned else schema.empty_table()
+
+
+def by(column: str, table: pa.Table) -> pa.Table:
+    """The table in the order of one of its id columns, otherwise as it was."""
+    return table.take(pa.array(np.argsort(table[column].to_numpy(), kind="stable")))
 
 
 def _as(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:

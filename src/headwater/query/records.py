@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from headwater.store.catalog import Source
     from headwater.store.reader import Reader
 
-NEAR = 64
+NEAR = (2, 32)  # batches back
 Ids = npt.NDArray[np.int64]
 
 
@@ -32,12 +33,14 @@ def found(
     """
     ids = np.unique(ids)
     tables = []
-    # Records mostly come shortly before their results, and the batches before a given one are
-    # found without reading the rest; only what is not there is then looked for everywhere else.
+    # Records mostly come shortly before their results, and a span of batches is found without
+    # reading the rest: so look there first, and further back only for what is not there.
     spans = ["true"]
     if near is not None:
-        span = f"{SEQ} BETWEEN {near - NEAR} AND {near}"
-        spans = [span, f"NOT ({span})"]
+        starts = [near - step for step in NEAR]
+        spans = [f"{SEQ} BETWEEN {starts[0]} AND {near}"]
+        spans += [f"{SEQ} >= {low} AND {SEQ} < {high}" for high, low in pairwise(starts)]
+        spans += [f"({SEQ} < {starts[-1]} OR {SEQ} > {near})"]
     for span in spans if source.kept else ():
         if len(ids):
             kept = _kept(reader, source, ids, own, span)

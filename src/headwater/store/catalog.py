@@ -46,6 +46,21 @@ class Source:
         given: Mapping[str, Any] = self.definition.get("id") or {"kind": "column", "columns": []}
         return given
 
+    @property
+    def id_columns(self) -> list[str]:
+        """The columns that an id is made from: of a content id, all."""
+        columns = list(self.id.get("columns") or ())
+        return columns or list(self.schema.names if self.id["kind"] == "content" else ())
+
+    @property
+    def id_types(self) -> list[str]:
+        """The Spark types of these columns."""
+        if types := list(self.id.get("types") or ()):
+            return types
+        fields = (self.definition.get("schema_json") or {}).get("fields", ())
+        known = {field["name"]: field["type"] for field in fields}
+        return [str(known.get(name, "unknown")) for name in self.id_columns]
+
 
 @dataclass(frozen=True, slots=True)
 class Sink:

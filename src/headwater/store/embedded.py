@@ -8,6 +8,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,12 @@ from headwater.store.registration import register
 from headwater.store.serving import Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
 log = logging.getLogger("headwater")
 
-Result = tuple[Any, ...] | None
+BeforeCommit = Callable[[dict[str, pa.Int64Array]], None]
 
 
 class EmbeddedWriter:
@@ -38,6 +39,8 @@ class EmbeddedWriter:
     def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, compact_edges: int):
         self.path = path
         self._connection = connection
+        # Readers get their cursors from here, so that none waits for a commit or a compaction.
+        self._readers = connection.cursor()
         self._lock = threading.RLock()
         self._users = 1
         self._compact_edges = compact_edges
@@ -92,27 +95,28 @@ class EmbeddedWriter:
 
     @property
     def store_id(self) -> str:
-        """The store's own id, made with it."""
+        """What tells this store from every other, also after it was moved."""
         return str(self._one("SELECT value FROM meta WHERE key = 'store_id'"))
 
-    def commit(
-        self,
-        batch: Batch,
-        before_commit: Callable[[dict[str, pa.Int64Array]], None] | None = None,
-    ) -> Committed:
+    def commit(self, batch: Batch, before_commit: BeforeCommit | None = None) -> Committed:
         """Write one batch, all of it or nothing; a batch that is held is only answered.
 
-        `before_commit` gets the final result ids inside the transaction: if it fails, nothing
-        is written.
+        `before_commit` gets the final result ids by sink once everything else has succeeded; if it
+        raises, nothing is written and its error is passed on as it is.
         """
+        foreign: list[BaseException] = []
         with self._lock:
             if (held := self._seq_of(batch.query_id, batch.batch)) is not None:
                 return self._answer(batch, held)
             seq = self._seq + 1
-            with self._transaction(f"committing batch {batch.batch}"):
+            with self._transaction(f"committing batch {batch.batch}", foreign):
                 committed = self._write(batch, seq)
                 if before_commit is not None:
-                    before_commit(committed.result_ids)
+                    try:
+                        before_commit(committed.result_ids)
+                    except BaseException as error:
+                        foreign.append(error)
+                        raise
             self._seq = seq
             self._tail += committed.edges
             if self._tail >= self._compact_edges:
@@ -139,7 +143,7 @@ class EmbeddedWriter:
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Another connection to the database, for a reader in this process."""
-        return self._connection.cursor()
+        return self._readers.cursor()
 
     def close(self) -> None:
         """Give the store up; the last of its users in this process ends the serving."""
@@ -155,8 +159,9 @@ class EmbeddedWriter:
             if self._serving is not None:
                 self._serving.stop()
                 self._serving = None
-            with contextlib.suppress(duckdb.Error):
-                self._connection.close()
+            for connection in (self._readers, self._connection):
+                with contextlib.suppress(duckdb.Error):
+                    connection.close()
 
     def __enter__(self) -> EmbeddedWriter:
         return self
@@ -223,7 +228,10 @@ class EmbeddedWriter:
 
     def _one(self, sql: str, *params: object) -> Any:
         with self._lock:
-            rows = self._connection.execute(sql, list(params)).fetchall()
+            try:
+                rows = self._connection.execute(sql, list(params)).fetchall()
+            except duckdb.Error as error:
+                raise explained(error, self.path, "reading") from error
         return rows[0][0] if rows else None
 
     def _compact_later(self) -> None:
@@ -236,7 +244,7 @@ class EmbeddedWriter:
             self._tail = 0
 
     @contextlib.contextmanager
-    def _transaction(self, doing: str) -> Iterator[None]:
+    def _transaction(self, doing: str, foreign: Sequence[BaseException] = ()) -> Iterator[None]:
         with self._lock:
             try:
                 self._connection.execute("BEGIN")
@@ -245,7 +253,8 @@ class EmbeddedWriter:
             except BaseException as error:
                 with contextlib.suppress(duckdb.Error):
                     self._connection.execute("ROLLBACK")
-                if isinstance(error, duckdb.Error | pa.ArrowException | OSError):
+                ours = not any(error is one for one in foreign)
+                if ours and isinstance(error, duckdb.Error | pa.ArrowException | OSError):
                     raise explained(error, self.path, doing) from error
                 raise
 

@@ -42,6 +42,10 @@ _ADVICE = (
         "can't make or open a store at {path}; give a path where a directory can be made",
     ),
     (
+        r"Connection already closed|connection closed",
+        "the store {path} is closed; open it again",
+    ),
+    (
         r"database has been invalidated",
         "the store {path} was closed by an earlier error; open it again",
     ),

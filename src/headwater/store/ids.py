@@ -29,7 +29,7 @@ def xxhash64(values: Sequence[object], types: Sequence[str]) -> int:
     """Spark's `xxhash64` of columns with these values and Spark types.
 
     >>> xxhash64(["Spark", 7], ["string", "int"])
-    2073849959933241805
+    4916306765815919937
     """
     seed = SEED
     for value, kind in zip(values, types, strict=True):
@@ -40,7 +40,7 @@ def xxhash64(values: Sequence[object], types: Sequence[str]) -> int:
 
 def resolved(source: Source, value: object, query: Query) -> int:
     """The id (a bigint) of the record that `value` names: the id itself, or the user's value."""
-    kind, columns = source.id["kind"], list(source.id.get("columns") or ())
+    kind, columns = source.id["kind"], source.id_columns
     if isinstance(value, bool) or value is None:
         raise _no_id(source, value)
     if kind == "position" and isinstance(value, tuple):
@@ -54,7 +54,7 @@ def resolved(source: Source, value: object, query: Query) -> int:
                 f"an id of source {source.name!r} has {len(columns)} values "
                 f"({', '.join(columns)}), not {len(given)}"
             )
-        types = list(source.id.get("types") or ())
+        types = source.id_types
         try:
             return xxhash64(given, types)
         except (TypeError, ValueError, ArithmeticError, struct.error) as error:

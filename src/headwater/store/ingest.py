@@ -156,7 +156,7 @@ def insert_files(connection: Connection, source: Source, files: Mapping[int, str
 
 def collision(source: Source, id: int) -> IdCollision:
     """Two different records under one id: what to do about it."""
-    columns = ", ".join(source.id.get("columns", ())) or "its content"
+    columns = ", ".join(source.id.get("columns") or ()) or "its content"
     return IdCollision(
         f"two different records of source {source.name!r} have the id {id} (made from {columns}); "
         "give id= the columns that identify a record"

@@ -21,7 +21,7 @@ def mixed(ids: Ids, n: Ids) -> Ids:
     """The id of the n-th occurrence of each id: splitmix64 of the id, n steps on.
 
     >>> mixed(np.array([7, 7]), np.array([2, 3])).tolist()
-    [-8234335966124237250, -5962497902803062937]
+    [309689372594955804, -1830642326893942270]
     """
     z = ids.astype(np.uint64) + n.astype(np.uint64) * _GAMMA
     z = (z ^ (z >> np.uint64(30))) * _FIRST

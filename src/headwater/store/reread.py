@@ -25,7 +25,8 @@ from headwater.store.ingest import collision, visible
 from headwater.store.schema import quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
     from headwater.store.catalog import Source
 
@@ -140,14 +141,15 @@ def _parquet(
 
 def _by_spark(source: Source, ids: Ids) -> pa.Table:
     from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
+
+    from headwater.session import adopt_or_start
 
     definition = source.definition
     path = str(definition["path"])
     if "://" not in path and not _exists(path):
         raise gone(source, path)
-    session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    session = adopt_or_start()
     try:
         frame = (
             session.read.format(definition["format"])
@@ -155,7 +157,13 @@ def _by_spark(source: Source, ids: Ids) -> pa.Table:
             .options(**{k: str(v) for k, v in (definition.get("options") or {}).items()})
             .load(path)
         )
-        columns = [F.col(_spark_name(name)) for name in source.id["columns"]]
+        columns = [
+            F.col(_spark_name(name))
+            if not _has_map(frame.schema[name].dataType)
+            # As the lowering hashes them: Spark won't hash a map.
+            else F.to_json(F.struct(F.col(_spark_name(name))))
+            for name in source.id_columns
+        ]
         key = columns[0].cast("bigint") if source.id["kind"] == "column" else F.xxhash64(*columns)
         moment = definition.get("event_time")
         time = F.lit(None) if moment is None else F.expr(str(moment))
@@ -170,7 +178,11 @@ def _by_spark(source: Source, ids: Ids) -> pa.Table:
         ) from error
 
 
-def _only(session: Any, frame: DataFrame, ids: Ids) -> DataFrame:
+def _has_map(type: DataType) -> bool:
+    return "map<" in type.simpleString()
+
+
+def _only(session: SparkSession, frame: DataFrame, ids: Ids) -> DataFrame:
     if len(ids) <= 1000:
         return frame.where(frame[ID].isin(ids.tolist()))
     wanted = session.createDataFrame(pa.table({ID: ids}))

@@ -175,9 +175,12 @@ def static(draw: st.DrawFn, program: Program, draft: Draft) -> Draft | None:
     else:
         n = draw(st.sampled_from(numbers))
         items = ", ".join(f'"l.{c} as {c}"' for c in draft.columns)
+        other, key = (f'{side}.alias("z")', "z.k")
+        if not traced:
+            other, key = f'{side}.withColumnRenamed("k", "zk")', "zk"
         code = (
-            f'{draft.var}.alias("l").join({side}.alias("z"), F.expr("l.{n} = z.k"), "{how}")'
-            f'.selectExpr({items}, "z.zid", "z.zone")'
+            f'{draft.var}.alias("l").join({other}, F.expr("l.{n} = {key}"), "{how}")'
+            f'.selectExpr({items}, "zid", "zone")'
         )
         columns = {**draft.columns, "zid": "bigint", "zone": "string"}
     return program.frame(draft, code, feature, columns=columns)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 SCHEMA = "id bigint, ts timestamp, k int, v int, s string, xs array<int>"
 START = datetime(2024, 1, 1, 12, 0, tzinfo=UTC)
-STEP = 25
+STEP = 30
 """Seconds by which event time moves on from one micro-batch to the next, about."""
 
 Record = tuple[Any, ...]
@@ -30,7 +30,7 @@ class SourceData:
 def _record(rnd: Random, id: int, batch: int) -> Record:
     # Mostly around the batch's own time; sometimes far behind, sometimes whole tens of seconds,
     # so that times meet each other and the edges of windows.
-    offset = rnd.randint(-90, -30) if rnd.random() < 0.12 else rnd.randint(-25, 15)
+    offset = rnd.randint(-140, -40) if rnd.random() < 0.2 else rnd.randint(-25, 15)
     seconds = batch * STEP + offset
     if rnd.random() < 0.3:
         seconds -= seconds % 10
@@ -63,5 +63,5 @@ def source_data(
             rows.append(_record(rnd, first_id + len(sent), batch))
             sent.append(rows[-1])
         files.append(tuple(rows))
-    delay = draw(st.sampled_from(["0 seconds", "5 seconds", "10 seconds", "30 seconds"]))
+    delay = draw(st.sampled_from(["0 seconds", "5 seconds", "10 seconds", "20 seconds"]))
     return SourceData(name, delay, draw(st.integers(0, 3)) < 3, tuple(files))

@@ -1,0 +1,143 @@
+"""Small streams from text tables, run through a flow, told as rows beside their sets of ids.
+
+Times are seconds after `T0`, in the tables and in what is told.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, StructType, TimestampType
+
+import headwater as hw
+
+T0 = datetime(2025, 1, 1, tzinfo=UTC)
+SCHEMA = "id bigint, ts timestamp, k int, v int"
+
+Row = tuple[Any, ...]
+Told = list[tuple[Row, dict[str, set[int]]]]
+
+
+def parse(text: str, schema: StructType) -> list[list[list[Any]]]:
+    """The batches of a text table: cells between bars, batches between lines of dashes."""
+    batches: list[list[list[Any]]] = [[]]
+    for line in text.strip().splitlines():
+        if set(line.strip()) == {"-"}:
+            batches.append([])
+            continue
+        cells = [cell.strip() for cell in line.split("|")]
+        batches[-1].append([_value(c, f.dataType) for c, f in zip(cells, schema, strict=True)])
+    return batches
+
+
+def _value(cell: str, data_type: Any) -> Any:
+    if cell == "-":
+        return None
+    if isinstance(data_type, TimestampType):
+        return T0 + timedelta(seconds=float(cell))
+    if isinstance(data_type, ArrayType):
+        return [int(part) for part in cell.split()]
+    return cell if data_type.simpleString() == "string" else int(cell)
+
+
+def write(folder: Path, schema: str, text: str) -> None:
+    """One Parquet file for each batch, in the order in which Spark will read them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parsed = StructType.fromDDL(schema)
+    assert isinstance(parsed, StructType)
+    already = len(list(folder.glob("*.parquet")))
+    for number, rows in enumerate(parse(text, parsed), start=already):
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(parsed.fields)
+        arrow = to_arrow_schema(parsed, timezone="UTC", prefers_large_types=False)
+        arrays = [pa.array(c, f.type) for c, f in zip(columns, arrow, strict=True)]
+        path = folder / f"{number:04}.parquet"
+        pq.write_table(pa.table(arrays, schema=arrow), path)
+        os.utime(path, (1_700_000_000 + number,) * 2)
+
+
+class Lab:
+    """A place to write streams, run flows over them and tell what came out."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.runs = 0
+
+    def source(
+        self, flow: hw.Flow, name: str, text: str, schema: str = SCHEMA, **more: Any
+    ) -> hw.Frame:
+        """A source over a text table, a micro-batch for each of its batches."""
+        write(self.home / name, schema, text)
+        settings: dict[str, Any] = {
+            "format": "parquet",
+            "path": str(self.home / name),
+            "schema": schema,
+            "event_time": "ts",
+            "watermark": "0 seconds",
+            "id": "id",
+            "options": {"maxFilesPerTrigger": 1},
+        }
+        return flow.source(name, **{**settings, **more})
+
+    def run(self, flow: hw.Flow, capture: str, **more: Any) -> hw.Store:
+        """The store after a whole run."""
+        self.runs += 1
+        path = str(self.home / f"store-{self.runs}")
+        flow.start(store=path, capture=capture, available_now=True, **more).wait()
+        return hw.open(path)
+
+    def tell(self, flow: hw.Flow) -> dict[str, Told]:
+        """Each sink's rows with their sets, after checking that capture changed no row."""
+        plain, eager = self.run(flow, "none"), self.run(flow, "eager")
+        told = {sink: tell(eager, sink) for sink in flow.sinks}
+        for sink in flow.sinks:
+            without = sorted(rows_of(plain, sink), key=repr)
+            assert sorted((row for row, _ in told[sink]), key=repr) == without, sink
+        return told
+
+
+def tell(store: hw.Store, sink: str) -> Told:
+    """A sink's rows, sorted, each with its sets of source ids."""
+    results = store.results(sink)
+    ids = results["result_id"].to_pylist()
+    sets: dict[int, dict[str, set[int]]] = {i: {} for i in ids}
+    assert len(sets) == len(ids), "result ids are unique"
+    if ids:
+        for edge in store.backward(sink, ids, columns=False).to_pylist():
+            sets[edge["result_id"]].setdefault(edge["source"], set()).add(edge["id"])
+    rows = _rows(results)
+    return sorted(((row, sets[i]) for row, i in zip(rows, ids, strict=True)), key=repr)
+
+
+def rows_of(store: hw.Store, sink: str) -> list[Row]:
+    """A sink's own columns."""
+    return _rows(store.results(sink))
+
+
+def times_of(store: hw.Store, sink: str) -> list[float | None]:
+    """The event times of a sink's results, in order."""
+    return sorted(map(_told, store.results(sink)["event_time"].to_pylist()))
+
+
+def _rows(results: pa.Table) -> list[Row]:
+    own = results.drop_columns(["result_id", "event_time"])
+    return [tuple(_told(v) for v in row.values()) for row in own.to_pylist()]
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return (value - T0).total_seconds()
+    if isinstance(value, dict):
+        return tuple(_told(v) for v in value.values())
+    if isinstance(value, list):
+        return tuple(_told(v) for v in value)
+    return value
+
+
+FlowMaker = Callable[[], hw.Flow]

@@ -1,0 +1,1 @@
+"""The reference interpreter against small tables by hand."""
