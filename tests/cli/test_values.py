@@ -109,6 +109,8 @@ def test_rows_span_batches() -> None:
         ({"a": [1, None]}, '{"a": [1, null]}'),
         (timedelta(seconds=90), "0:01:30"),
         (b"ab", "YWI="),
+        ("naïve – [b]", "naïve – [b]"),
+        ("two\nlines\x1b[2J", "two\\nlines\\x1b[2J"),
     ],
 )
 def test_text_in_tables(value: object, shown: str) -> None:

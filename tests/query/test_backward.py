@@ -80,7 +80,7 @@ def test_a_result_of_no_record_is_known(store: Store) -> None:
 def test_an_unknown_result_raises(store: Store, id: object) -> None:
     for ask in (store.backward, store.join):
         with pytest.raises(UnknownId):
-            ask("stopped", id)  # type: ignore[arg-type]
+            ask("stopped", id)
     with pytest.raises(UnknownId) as error:
         store.backward("stopped", 12345)
     assert str(error.value) == "sink 'stopped' has no result with the id 12345"

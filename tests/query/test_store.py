@@ -63,7 +63,7 @@ def test_threads_ask_at_once(tmp_path: Path) -> None:
 def test_an_answer_as_a_dataframe(tmp_path: Path, spark: SparkSession) -> None:
     with EmbeddedWriter.open(tmp_path) as writer, stores.open(tmp_path) as store:
         writer.register(flow())
-        writer.commit(batch(0, stopped((7, 9, "a", 1, [1]), (8, 9, None, 1, [1]))))
+        writer.commit(batch(0, stopped((7, 9, "a", 1, [1]), (8, 9, "b", 1, [1]))))
         frame = to_spark(store.results("stopped"), spark)
         assert frame.dtypes == [
             ("result_id", "bigint"),
@@ -73,5 +73,5 @@ def test_an_answer_as_a_dataframe(tmp_path: Path, spark: SparkSession) -> None:
         ]
         found = frame.selectExpr("result_id", "unix_micros(event_time)", "vid", "n").collect()
         micros = int(at(9).timestamp()) * 1_000_000
-        assert [tuple(row) for row in found] == [(7, micros, "a", 1), (8, micros, None, 1)]
+        assert [tuple(row) for row in found] == [(7, micros, "a", 1), (8, micros, "b", 1)]
         assert to_spark(store.results("stopped")).count() == 2, "in the active session"

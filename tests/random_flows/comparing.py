@@ -1,92 +1,116 @@
 """Comparing a run with the interpreter, for some admissible choice of each deduplication.
 
 Which of several rows with one key and one batch survives is Spark's choice. The interpreter
-runs with one choice for each such case; the comparison looks for choices under which results
-and sets are exactly the store's. Ids in the store's sets only say where to look first: what
-is accepted is equality with the interpreter under choices that Spark may make.
+runs with one choice for each such case; the comparison starts from the candidates whose ids
+the store's sets have and changes one choice at a time as long as that brings the two closer.
+What is accepted is nothing less than equality under choices that Spark may make.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import product
+from dataclasses import dataclass
+from itertools import islice, product
 from typing import Any
 
 from headwater.flow import nodes
-from headwater.testing import Counters, Input, Result, Row, interpret
+from headwater.testing import Counters, Input, Row, interpret
 from tests.random_flows.running import Actual
 from tests.random_flows.values import plain, shown
 
-MOST_TRIES = 256
+MOST_TRIES = 500
 
 Case = tuple[str, int, tuple[Any, ...]]
 
 
 class _Choices:
-    """The choices of one interpretation: given ones first, then what the store hints at."""
+    """The choices of one interpretation, and what else could have been chosen."""
 
-    def __init__(self, given: dict[Case, int], found: frozenset[tuple[str, int]]) -> None:
-        self.given = given
+    def __init__(self, made: dict[Case, int], found: frozenset[tuple[str, int]]) -> None:
+        self.made = dict(made)
         self.found = found
-        self.open: dict[Case, list[int]] = {}
+        self.options: dict[Case, int] = {}
 
     def __call__(self, place: str, batch: int, key: tuple[Any, ...], rows: Sequence[Row]) -> int:
         case = (place, batch, key)
-        likely = [i for i, row in enumerate(rows) if row.ids <= self.found]
-        if len(likely) != 1:
-            # Nothing in the sets tells the candidates apart: all of them are tried.
-            self.open[case] = list(range(len(rows)))
-            return self.given.get(case, 0)
-        return likely[0]
+        self.options[case] = len(rows)
+        if case not in self.made:
+            likely = [i for i, row in enumerate(rows) if row.ids <= self.found]
+            self.made[case] = likely[0] if likely else 0
+        return min(self.made[case], len(rows) - 1)
 
 
-def key_of(values: Any, time: Any, provenance: Iterable[tuple[str, int]]) -> tuple[Any, ...]:
+@dataclass(slots=True)
+class Comparison:
+    """How the store differs from the interpreter: not at all when `text` is empty."""
+
+    distance: int
+    text: str
+    counters: Counters
+    choices: _Choices
+
+
+def compare(
+    sink: nodes.Sink,
+    given: Input,
+    actual: Sequence[Actual],
+    *,
+    traced: bool = True,
+    likely: frozenset[tuple[str, int]] = frozenset(),
+) -> Comparison:
+    """Look for admissible choices that make the interpreter's results the store's.
+
+    Without provenance (`traced=False`) only the values must agree.
+    """
+    found = likely.union(*(a.provenance for a in actual))
+    wanted = Counter(key_of(a.values, a.event_time, a.provenance, traced) for a in actual)
+
+    def attempt(made: dict[Case, int]) -> Comparison:
+        choices, counters = _Choices(made, found), Counters()
+        results = interpret(sink, given, choose=choices, counters=counters)
+        keys = [key_of(r.values, r.event_time, r.provenance, traced) for r in results]
+        batches = dict(zip(keys, (r.batch for r in results), strict=True))
+        expected = Counter(keys)
+        distance = (expected - wanted).total() + (wanted - expected).total()
+        return Comparison(distance, difference(expected, wanted, batches), counters, choices)
+
+    best, tries = attempt({}), 1
+    improved = True
+    while best.distance and improved and tries < MOST_TRIES:
+        improved = False
+        for case, options in list(best.choices.options.items()):
+            for other in range(options):
+                if other == best.choices.made[case] or tries >= MOST_TRIES:
+                    continue
+                trial = attempt({**best.choices.made, case: other})
+                tries += 1
+                if trial.distance < best.distance:
+                    best, improved = trial, True
+                    break
+            if not best.distance:
+                return best
+    # One change alone may bring nothing closer, as in a sum: then all combinations, if few.
+    cases = best.choices.options
+    for picks in islice(product(*map(range, cases.values())), MOST_TRIES if best.distance else 0):
+        trial = attempt(dict(zip(cases, picks, strict=True)))
+        best = trial if trial.distance < best.distance else best
+        if not best.distance:
+            break
+    return best
+
+
+def key_of(
+    values: Any, time: Any, provenance: Iterable[tuple[str, int]], traced: bool
+) -> tuple[Any, ...]:
     """What must agree between a result of the store and one of the interpreter."""
+    if not traced:
+        return (plain(values), None, ())
     return (plain(values), plain(time), tuple(sorted(provenance)))
 
 
-def compare(sink: nodes.Sink, given: Input, actual: Sequence[Actual]) -> tuple[str, Counters]:
-    """How the store differs from the interpreter (empty: not at all), and what happened."""
-    found = frozenset().union(*(a.provenance for a in actual))
-    wanted = Counter(key_of(a.values, a.event_time, a.provenance) for a in actual)
-    best: tuple[int, str, Counters] | None = None
-    tried: set[tuple[tuple[Case, int], ...]] = set()
-    queue: list[dict[Case, int]] = [{}]
-    while queue and len(tried) < MOST_TRIES:
-        choices = _Choices(queue.pop(0), found)
-        tried.add(tuple(sorted(choices.given.items(), key=repr)))
-        counters = Counters()
-        results = interpret(sink, given, choose=choices, counters=counters)
-        expected = Counter(key_of(r.values, r.event_time, r.provenance) for r in results)
-        if expected == wanted:
-            return "", counters
-        distance = (expected - wanted).total() + (wanted - expected).total()
-        if best is None or distance < best[0]:
-            best = (distance, difference(expected, wanted, results), counters)
-        queue += _alternatives(choices, tried)
-    assert best is not None
-    return best[1], best[2]
-
-
-def _alternatives(
-    choices: _Choices, tried: set[tuple[tuple[Case, int], ...]]
-) -> list[dict[Case, int]]:
-    """All combinations of what is open, when first asked; there are few."""
-    if choices.given or not choices.open:
-        return []
-    cases = list(choices.open)
-    combinations = product(*(choices.open[case] for case in cases))
-    made = [
-        dict(zip(cases, picks, strict=True))
-        for picks, _ in zip(combinations, range(MOST_TRIES), strict=False)
-    ]
-    return [m for m in made if tuple(sorted(m.items(), key=repr)) not in tried]
-
-
-def difference(expected: Counter[Any], wanted: Counter[Any], results: Sequence[Result]) -> str:
+def difference(expected: Counter[Any], wanted: Counter[Any], batch: dict[Any, int]) -> str:
     """What only one of them has, in lines."""
-    batch = {key_of(r.values, r.event_time, r.provenance): r.batch for r in results}
     lines = []
     for key, count in sorted((expected - wanted).items(), key=repr):
         lines.append(f"only the interpreter (batch {batch[key]}, {count}x): {_line(key)}")

@@ -42,7 +42,7 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Opened:
     def make(ids: list[int], columns: pa.Schema = SCHEMA, **definition: Any) -> Store:
         files = definition.pop("files", {})
         path = tmp_path / "store"
-        given = {
+        given: dict[str, Any] = {
             "keep": "none",
             "format": "parquet",
             "schema": DDL,
@@ -142,7 +142,13 @@ def test_nested_columns(data: Path, opened: Opened) -> None:
             ("day", pa.date32()),
         ]
     )
-    values = [[1], [["a", None]], [{"x": 1.5, "y": None}], [Decimal("1.25")], [date(2024, 5, 1)]]
+    values: list[list[Any]] = [
+        [1],
+        [["a", None]],
+        [{"x": 1.5, "y": None}],
+        [Decimal("1.25")],
+        [date(2024, 5, 1)],
+    ]
     kept = pa.table(
         [pa.array(v, f.type) for v, f in zip(values, schema, strict=True)], schema=schema
     )

@@ -131,7 +131,8 @@ class CaptureSink:
         if self._last_watermark is None:
             return
         for source, wait in self._waits.items():
-            self._writer.prune(source, self._last_watermark - timedelta(microseconds=wait))
+            name = f"{self._flow.name}/{source}"
+            self._writer.prune(name, self._last_watermark - timedelta(microseconds=wait))
 
     def close(self) -> None:
         """Let the store go."""

@@ -160,4 +160,4 @@ def _show(trace: _Trace, store: Path) -> None:
         f"forward {path} reports {trace.report} --json",
         f"doctor {path}",
     ):
-        out.print(f"  headwater {command}", soft_wrap=True)
+        out.print(f"  headwater {command}", soft_wrap=True, markup=False)

@@ -50,6 +50,8 @@ def doctor(
 
     Example: `headwater doctor prov --json`
     """
+    from rich.markup import escape
+
     found = []
     out = console()
     for check in checks(store):
@@ -57,7 +59,8 @@ def doctor(
         if not json:
             mark = "[green]ok     [/]" if check.ok else "[red]problem[/]"
             advice = f" → {check.advice}" if check.advice and not check.ok else ""
-            out.print(f"{mark}  {check.name:<10} {check.found}{advice}", soft_wrap=True)
+            line = escape(f"{check.name:<10} {check.found}{advice}")
+            out.print(f"{mark}  {line}", soft_wrap=True)
     if json:
         print_json([encoder.dumps([asdict(check) for check in found], indent=1), "\n"])
     if not all(check.ok for check in found):

@@ -45,11 +45,16 @@ def print_table(table: Any, json: bool, note: str | None = None) -> None:
 
 
 def print_rich(out: Console, table: Any) -> None:
-    """Prints a table whole: one that is too wide for the terminal wraps there, as in a file."""
+    """Prints a table whole: lines too wide for the terminal wrap there, and no id is cut."""
     from rich.measure import Measurement
 
+    width = out.width
     needed = Measurement.get(out, out.options.update(max_width=10_000), table).maximum
-    out.print(table, width=max(needed, 1), crop=False, no_wrap=needed > out.width)
+    try:
+        out.width = max(width, needed)
+        out.print(table, crop=False)
+    finally:
+        out.width = width
 
 
 def rich_table(table: Any) -> Any:
@@ -57,14 +62,15 @@ def rich_table(table: Any) -> Any:
     import pyarrow as pa
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for field in table.schema:
         number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         fixed = number or pa.types.is_timestamp(field.type)
         shown.add_column(
-            field.name, justify="right" if number else "left", no_wrap=fixed, overflow="fold"
+            Text(field.name), justify="right" if number else "left", no_wrap=fixed, overflow="fold"
         )
     for row in table.to_pylist():
-        shown.add_row(*(text(value) for value in row.values()))
+        shown.add_row(*(Text(text(value)) for value in row.values()))
     return shown

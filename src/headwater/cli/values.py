@@ -106,6 +106,9 @@ def text(value: Any) -> str:
             return ""
         case bool():
             return "yes" if value else "no"
+        case str():
+            # A line break, or worse, a terminal's control sequence, must not leave its cell.
+            return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in value)
         case datetime():
             return value.replace(tzinfo=None).isoformat(sep=" ")
         case {"start": datetime() as start, "end": datetime() as end} if len(value) == 2:

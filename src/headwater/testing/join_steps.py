@@ -37,7 +37,7 @@ def streams(draw: st.DrawFn, program: Program, left: Draft, right: Draft) -> Dra
     if left.time is None or right.time is None or not keys:
         return None
     a, b = draw(st.sampled_from(keys))
-    how = draw(st.sampled_from(["inner", "left_outer", "left"]))
+    how = draw(st.sampled_from(["left_outer", "inner", "left"]))
     before, after = draw(st.sampled_from([0, 5, 12])), draw(st.sampled_from([0, 8, 20]))
     keep_time = draw(st.integers(0, 3)) == 0
     items, columns = _renamed(left, right, keep_time)
@@ -127,7 +127,7 @@ def by_time(draw: st.DrawFn, program: Program, left: Draft, right: Draft) -> Dra
     (a,), (b,) = left.marks, right.marks
     if left.columns[a] != right.columns[b]:
         return None
-    how = draw(st.sampled_from(["inner", "left"]))
+    how = draw(st.sampled_from(["left", "inner"]))
     items, columns = _renamed(left, right, keep_time=False)
     kind = left.columns[a]
     feature = "join by window" if kind == "window" else "join by time"

@@ -56,7 +56,7 @@ def source_data(
     files: list[tuple[Record, ...]] = []
     for batch in range(rnd.randint(*batches)):
         rows: list[Record] = []
-        for _ in range(rnd.randint(2, 7)):
+        for _ in range(rnd.randint(3, 11)):
             if sent and rnd.random() < 0.1:
                 rows.append(rnd.choice(sent))
                 continue

@@ -16,6 +16,8 @@ def _measures(draw: st.DrawFn, draft: Draft) -> tuple[str, dict[str, str]]:
     """Some aggregates, as Python code, and the columns that they make."""
     numbers = draft.numbers()
     options = {"n": ('F.count("*").alias("n")', "bigint")}
+    if draft.time is not None:
+        options["last"] = (f'F.max("{draft.time}").alias("last")', "time")
     if numbers:
         n = draw(st.sampled_from(numbers))
         options |= {
@@ -82,27 +84,33 @@ def _grouped(
     draw: st.DrawFn, program: Program, draft: Draft, window: str, feature: str, keys: list[str]
 ) -> Draft:
     name = "session_window" if feature == "session" else "window"
-    columns = {k: draft.columns[k] for k in keys} | {name: "window"}
-    parts = [f'"{k}"' for k in keys]
+    if draw(st.integers(0, 3)) == 3 and "w" not in draft.columns:
+        window, name = f'{window}.alias("w")', "w"
+        program.used.add("window alias")
+    parts = [(f'"{k}"', k, draft.columns[k]) for k in keys]
+    if draft.numbers() and "odd" not in draft.columns and draw(st.integers(0, 4)) == 4:
+        n = draw(st.sampled_from(draft.numbers()))
+        parts.append((f'(F.col("{n}") % 2).alias("odd")', "odd", draft.columns[n]))
+        program.used.add("key expression")
     at = draw(st.integers(0, len(parts)))
-    grouped = f"{draft.var}.groupBy({', '.join([*parts[:at], window, *parts[at:]])})"
-    if at == 0:
-        columns = {name: "window", **columns}
-    elif at < len(keys):
-        columns = {keys[0]: draft.columns[keys[0]], name: "window", **columns}
-    if draw(st.integers(0, 4)) == 0 and "count" not in columns:
+    parts.insert(at, (window, name, "window"))
+    columns = {column: kind for _, column, kind in parts}
+    grouped = f"{draft.var}.groupBy({', '.join(code for code, _, _ in parts)})"
+    aggregates, made = _measures(draw, draft)
+    code = f"{grouped}.agg({aggregates})"
+    if set(made) & set(columns) or draw(st.integers(0, 4)) == 0:
         code, made = f"{grouped}.count()", {"count": "bigint"}
-    else:
-        aggregates, made = _measures(draw, draft)
-        if set(made) & set(columns):
-            code, made = f"{grouped}.count()", {"count": "bigint"}
-        else:
-            code = f"{grouped}.agg({aggregates})"
+    if "count" in columns:
+        code, made = f'{grouped}.agg(F.count("*").alias("rows"))', {"rows": "bigint"}
     if draft.steps:
         program.used.add("chained")
-    steps = draft.steps + 1
     return program.frame(
-        draft, code, feature, columns={**columns, **made}, marks=(name,), steps=steps
+        draft,
+        code,
+        feature,
+        columns={**columns, **made},
+        marks=(name,),
+        steps=draft.steps + 1,
     )
 
 
@@ -128,8 +136,12 @@ def window_time(draw: st.DrawFn, program: Program, draft: Draft) -> Draft:
     rest = [n for n in draft.columns if n != mark]
     name = "t" if "t" not in draft.columns else "t2"
     kept = "".join(f', "{n}"' for n in rest)
-    code = f'{draft.var}.select(F.window_time("{mark}").alias("{name}"){kept})'
     columns = {name: "timestamp", **{n: draft.columns[n] for n in rest}}
+    if not {"begun", "ended"} & set(columns) and draw(st.booleans()):
+        kept += f', F.col("{mark}.start").alias("begun"), F.col("{mark}")["end"].alias("ended")'
+        columns |= {"begun": "time", "ended": "time"}
+        program.used.add("window fields")
+    code = f'{draft.var}.select(F.window_time("{mark}").alias("{name}"){kept})'
     return program.frame(draft, code, "window_time", columns=columns, marks=(name,))
 
 

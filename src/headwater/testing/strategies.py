@@ -178,12 +178,31 @@ def _theme(draw: st.DrawFn, program: Program, names: list[str], theme: str) -> D
     return _two_inputs(draw, program, names, theme)
 
 
+def _narrowed(program: Program, draft: Draft) -> Draft:
+    """The columns that every frame near a source has."""
+    columns = {n: COLUMNS[n] for n in ("id", "ts", "k", "v")}
+    code = f'{draft.var}.select("id", "ts", "k", "v")'
+    return program.frame(draft, code, "select", columns=columns, marks=("ts",))
+
+
 def _two_inputs(draw: st.DrawFn, program: Program, names: list[str], theme: str) -> Draft:
     left, right = _two(draw, program, names)
     match theme:
         case "union":
-            if draw(st.booleans()):
+            form = draw(st.integers(0, 2))
+            if form == 1:
                 right = steps.with_column(draw, program, right)
+            if form == 2:
+                # A join lets its watermark lag behind: the union must wait for the slower side.
+                joined = join_steps.streams(draw, program, left, right) or left
+                left, right = _narrowed(program, joined), _narrowed(program, right)
+                program.used.add("union of a join")
+                return _first(
+                    draw,
+                    program,
+                    stateful_steps.union(draw, program, left, right) or left,
+                    stateful_steps.window,
+                )
             both = stateful_steps.union(draw, program, left, right) or left
             return _aggregate(draw, program, both) if draw(st.booleans()) else both
         case "join by time":

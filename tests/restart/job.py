@@ -1,0 +1,116 @@
+"""The job that the restart tests kill: `python -m tests.restart.job HOME [POINT BATCH]`.
+
+POINT says where in a batch the process kills itself, its JVM with it: `before` the store's
+transaction, `inside` it when all is written but nothing committed, or `after` it, when the store
+has the batch and Spark does not know yet.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import headwater as hw
+from headwater.store import EmbeddedWriter
+from headwater.testing.records import SCHEMA, SourceData
+from tests.random_flows.running import write_files
+
+T0 = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def generate(home: Path, sources: int, files: int, seed: int) -> None:
+    """Streams with disorder, late records and duplicates, a file for each micro-batch."""
+    chance = random.Random(seed)
+    for s in range(sources):
+        batches, ids = [], iter(range(s * 1_000_000, (s + 1) * 1_000_000))
+        for f in range(files):
+            rows: list[tuple[Any, ...]] = []
+            for _ in range(chance.randint(4, 12)):
+                second = max(0, f * 10 + chance.choice([0, 3, 7, 9, -4, -8, -40]))
+                k, v = chance.randint(1, 3), chance.randint(0, 9)
+                rows.append((next(ids), T0 + timedelta(seconds=second), k, v, "s", [v]))
+            rows += chance.sample(rows, k=min(len(rows), chance.randint(0, 1)))
+            batches.append(tuple(rows))
+        data = SourceData(name=f"s{s}", batches=tuple(batches), delay="5 seconds", declared=True)
+        write_files(data, home / f"s{s}")
+
+
+def flow(spark: SparkSession, home: Path) -> hw.Flow:
+    """A flow of each kind of state over whatever sources there are."""
+    made = hw.Flow("restart", spark)
+    frames = [
+        made.source(
+            name.name,
+            format="parquet",
+            path=str(name),
+            schema=SCHEMA,
+            event_time="ts",
+            watermark="5 seconds",
+            id="id",
+            options={"maxFilesPerTrigger": "1"},
+        )
+        for name in sorted(home.glob("s[0-9]"))
+    ]
+    first, last = frames[0], frames[-1]
+    made.sink("rows", first.filter("v > 4").select("id", "v"))
+    made.sink("windows", first.groupBy("k", F.window("ts", "20 seconds", "10 seconds")).count())
+    made.sink("distinct", last.dropDuplicates(["id", "ts"]).select("id"))
+    near = F.expr("l.k = r.k AND l.ts BETWEEN r.ts - INTERVAL 4 SECONDS AND r.ts")
+    pairs = first.filter("v > 2").alias("l").join(last.filter("v < 6").alias("r"), near)
+    made.sink("pairs", pairs.selectExpr("l.id", "r.id AS other"))
+    return made
+
+
+def kill_at(point: str, batch: int) -> None:
+    """Arrange for this process and its JVM to be killed at a point of a batch."""
+    commit = EmbeddedWriter.commit
+
+    def die(*_: object) -> None:
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+
+    def killing(self: EmbeddedWriter, given: Any, before_commit: Any = None) -> Any:
+        mine = given.batch >= batch
+        if mine and point == "before":
+            die()
+        done = commit(self, given, die if mine and point == "inside" else before_commit)
+        if mine and point == "after":
+            die()
+        return done
+
+    EmbeddedWriter.commit = killing  # type: ignore[method-assign]
+
+
+def session() -> SparkSession:
+    """A small session of this process's own."""
+    return (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        kill_at(sys.argv[2], int(sys.argv[3]))
+    run = flow(session(), place).start(
+        store=str(place / "store"),
+        checkpoint=str(place / "checkpoint"),
+        capture="eager",
+        available_now=True,
+        on_batch=lambda info: print(f"batch {info.batch}", flush=True),
+    )
+    run.wait()

@@ -1,0 +1,113 @@
+"""`kill -9` and start again: no result, edge or record is lost or doubled.
+
+`make test` kills at each point of a batch once; `make test-all` twenty times and more, at random
+points and moments.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import headwater as hw
+from tests.random_flows.comparing import compare
+from tests.random_flows.running import recorded_input, stored
+from tests.restart import job
+from tests.support import amount
+from tests.support.streams import tell
+
+POINTS = ("before", "inside", "after")
+
+
+class Job:
+    """The job in a process group of its own, so that a kill takes its JVM along."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.kills = 0
+
+    def last_batch(self) -> int:
+        commits = self.home / "checkpoint" / "commits"
+        names = os.listdir(commits) if commits.exists() else []
+        return max((int(n) for n in names if n.isdigit()), default=-1)
+
+    def run(self, *arguments: object, seconds: float | None = None) -> int:
+        """Run to the end, or kill it some time after its first batch; gives the exit code."""
+        command = [sys.executable, "-m", "tests.restart.job", str(self.home), *map(str, arguments)]
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            if seconds is not None and process.stdout.readline():
+                time.sleep(seconds)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            _, errors = process.communicate(timeout=300)
+            assert process.returncode in (0, -signal.SIGKILL), errors[-3000:]
+            self.kills += process.returncode != 0
+            return process.returncode
+
+
+def check(spark: SparkSession, home: Path) -> hw.Store:
+    """The store against the interpreter on the batches and watermarks that Spark recorded."""
+    flow = job.flow(spark, home)
+    given = recorded_input(flow, home / "checkpoint", home)
+    late = 0
+    for name, sink in flow.sinks.items():
+        compared = compare(sink, given, stored(home, name, traced=True))
+        assert not compared.text, compared.text
+        late += compared.counters.late_rows + compared.counters.late_windows
+    assert late, "late records must occur for this to mean anything"
+    store = hw.open(str(home / "store"))
+    batches = store.batches()["batch"].to_pylist()
+    assert batches == list(range(len(given.watermarks))), "each batch once, none missing"
+    return store
+
+
+def test_killed_at_each_point_of_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    job.generate(tmp_path, sources=2, files=8, seed=3)
+    killed = Job(tmp_path)
+    for n, point in enumerate(POINTS):
+        assert killed.run(point, 2 * n + 1) == -signal.SIGKILL
+    assert killed.run() == 0
+    assert killed.kills == len(POINTS)
+    check(spark, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sources", [1, 2])
+def test_killed_again_and_again(spark: SparkSession, tmp_path: Path, sources: int) -> None:
+    kills = amount(sample=2, all=14)
+    files = kills * 3
+    job.generate(tmp_path, sources, files, seed=sources)
+    chance = random.Random(sources)
+    killed = Job(tmp_path)
+    while killed.kills < kills and killed.last_batch() < files - 3:
+        if chance.random() < 0.7:
+            killed.run(chance.choice(POINTS), killed.last_batch() + chance.randint(1, 3))
+        else:
+            killed.run(seconds=chance.uniform(0, 2.0))
+    assert killed.kills >= 10, "two such runs kill twenty times at the least"
+    assert killed.run() == 0
+    store = check(spark, tmp_path)
+    if sources == 1:
+        # With one watermark nothing but the kills differs from a run that was left alone.
+        alone = tmp_path / "alone"
+        flow = job.flow(spark, tmp_path)
+        flow.start(store=str(alone), available_now=True).wait()
+        for sink in flow.sinks:
+            assert tell(store, sink) == tell(hw.open(str(alone)), sink)
