@@ -84,7 +84,7 @@ def test_the_users_line_is_named(headwater, spark, module: str) -> None:
 )
 def test_ctrl_c_stops_cleanly(module: str, number: signal.Signals) -> None:
     """The signal goes to the whole process group, JVM and workers, as a terminal sends it."""
-    command = [sys.executable, "-c", "from headwater.cli import main; main()"]
+    command = [sys.executable, "-m", "headwater"]
     args = ["run", f"{module}:make", "--store", "prov", "--json"]
     running = subprocess.Popen(
         [*command, *args],

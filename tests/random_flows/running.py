@@ -145,4 +145,5 @@ def stored(place: Path, sink: str, *, traced: bool) -> list[Actual]:
 def _dicts(table: pa.Table) -> list[dict[Any, Any]]:
     # By position: a sink may have a column called event_time or result_id itself.
     names = [f"{i}" if i > 1 else n for i, n in enumerate(table.column_names)]
-    return table.rename_columns(names).to_pylist()
+    rows: list[dict[Any, Any]] = table.rename_columns(names).to_pylist()
+    return rows

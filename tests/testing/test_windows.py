@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headwater.flow import nodes
+from headwater.flow.terms import Star
 from headwater.testing import Counters
 from tests.testing.tables import (
     COUNT,
@@ -188,3 +189,18 @@ def test_groups_by_event_time_have_that_time() -> None:
         0 a 3 4 0 0
     """
     assert run(flow, data, [0, 3]) == table("1: 3 0 2 @3 {a1 a2}")
+
+
+def test_sessions_as_a_key_are_merged_again() -> None:
+    """Spark knows a session column by its metadata, and merges what overlaps (seen in 4.2)."""
+    inner = aggregate(source(), "k", over=session("ts", 7), step="inner")
+    outer = aggregate(inner, "n", "session_window", columns=(named(call("count", Star()), "c"),))
+    data = """
+        0 a 1 10 0 0
+        0 a 2 13 1 0
+        0 a 3 40 1 0
+    """
+    assert run(outer, data, [0, 30, 50]) == table("""
+        1: 1 10-20 2 @19.999999 {a1 a2}
+        2: 1 40-47 1 @46.999999 {a3}
+    """)

@@ -135,7 +135,10 @@ class CaptureSink:
             self._writer.prune(name, self._last_watermark - timedelta(microseconds=wait))
 
     def close(self) -> None:
-        """Let the store go."""
-        if self.failure is None:
-            self._prune()
-        self._writer.close()
+        """Let the store go, for good: Spark's gateway holds this object until the process ends."""
+        try:
+            if self.failure is None:
+                self._prune()
+        finally:
+            self._writer.close()
+            del self._writer

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json as encoder
+import os
 import shlex
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -151,7 +153,10 @@ def _show(trace: _Trace, store: Path) -> None:
         f"\n[bold]All alerts that report {trace.report} led to[/]\n"
         f'[dim]store.forward("reports", {trace.report})[/]\n'
     )
-    print_rich(out, rich_table(trace.reached.drop_columns(["window", "n", "lo", "hi"])))
+    known = ["window", "n", "lo", "hi"]
+    if trace.reached.column("final").null_count == trace.reached.num_rows:
+        known.append("final")  # this capture does not know it
+    print_rich(out, rich_table(trace.reached.drop_columns(known)))
     path = shlex.quote(str(store))
     out.print("\n[bold]Go on with[/]")
     for command in (
@@ -160,4 +165,14 @@ def _show(trace: _Trace, store: Path) -> None:
         f"forward {path} reports {trace.report} --json",
         f"doctor {path}",
     ):
-        out.print(f"  headwater {command}", soft_wrap=True, markup=False)
+        out.print(f"  {_program()} {command}", soft_wrap=True, markup=False)
+
+
+def _program() -> str:
+    """How the user calls Headwater: by name, or by its path if it is not on the PATH."""
+    if shutil.which("headwater"):
+        return "headwater"
+    path = Path(sys.argv[0])
+    if path.name != "headwater":
+        return "python -m headwater"
+    return shlex.quote(os.path.relpath(path))

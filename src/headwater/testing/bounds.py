@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from headwater.flow.terms import As, Call, Cast, Literal, Ref, Term
 from headwater.testing.evaluate import literal
-from headwater.testing.operators import milliseconds, positions
+from headwater.testing.operators import milliseconds
+from headwater.testing.selecting import positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

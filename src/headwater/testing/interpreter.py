@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headwater.flow import nodes
-from headwater.flow.windows import Session
 from headwater.testing import stateless
+from headwater.testing.deduplicate import Deduplicate
 from headwater.testing.joins import StaticJoin, StreamJoin
 from headwater.testing.operators import (
     Batch,
@@ -24,7 +24,7 @@ from headwater.testing.operators import (
     Watermark,
 )
 from headwater.testing.rows import InterpreterError, Row
-from headwater.testing.stateful import Aggregate, Deduplicate, Sessions
+from headwater.testing.stateful import grouping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -130,8 +130,7 @@ class _Builder:
             case nodes.Union():
                 return Union(node, inputs)
             case nodes.Aggregate():
-                kind = Sessions if isinstance(node.window, Session) else Aggregate
-                return kind(node, inputs, self.counters)
+                return grouping(node, inputs, self.counters)
             case nodes.Join():
                 streams = all(_streams(above) for above in node.inputs)
                 return (StreamJoin if streams else StaticJoin)(node, inputs, self.counters)

@@ -38,7 +38,7 @@ def streams(draw: st.DrawFn, program: Program, left: Draft, right: Draft) -> Dra
         return None
     a, b = draw(st.sampled_from(keys))
     how = draw(st.sampled_from(["left_outer", "inner", "left"]))
-    before, after = draw(st.sampled_from([0, 5, 12])), draw(st.sampled_from([0, 8, 20]))
+    before, after = draw(st.sampled_from([5, 12, 0])), draw(st.sampled_from([8, 20, 0]))
     keep_time = draw(st.integers(0, 3)) == 0
     items, columns = _renamed(left, right, keep_time)
     feature = "join " + ("inner" if how == "inner" else "outer")

@@ -11,8 +11,9 @@ from headwater.flow.expressions import Expr
 from headwater.flow.terms import Call, Ref, Term
 from headwater.testing.bounds import Sides, conjuncts
 from headwater.testing.evaluate import EPOCH, evaluate
-from headwater.testing.operators import Batch, Counters, Operator, is_past, positions
+from headwater.testing.operators import Batch, Counters, Operator, is_past
 from headwater.testing.rows import Row, Schema, latest
+from headwater.testing.selecting import positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

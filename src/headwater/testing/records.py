@@ -32,7 +32,7 @@ def _record(rnd: Random, id: int, batch: int) -> Record:
     # so that times meet each other and the edges of windows.
     offset = rnd.randint(-140, -40) if rnd.random() < 0.2 else rnd.randint(-25, 15)
     seconds = batch * STEP + offset
-    if rnd.random() < 0.3:
+    if rnd.random() < 0.45:
         seconds -= seconds % 10
     return (
         id,

@@ -51,18 +51,20 @@ class Column:
     """A column of an operator's output.
 
     `mark` is the watermark's delay in milliseconds where the column is the stream's event time:
-    Spark keeps it in the column's metadata, and it follows the column through renames.
+    Spark keeps it in the column's metadata, and it follows the column through renames; so does
+    the fact that a column holds session windows.
     """
 
     name: str
     qualifier: str | None = None
     mark: int | None = None
+    session: bool = False
     hidden: bool = False
     uid: int = field(default_factory=lambda: next(_numbers))
 
     def renamed(self, name: str) -> Column:
         """The same values under another name: for Spark a new column, with the mark kept."""
-        return Column(name, mark=self.mark)
+        return Column(name, mark=self.mark, session=self.session)
 
 
 @dataclass(frozen=True, slots=True)

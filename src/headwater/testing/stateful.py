@@ -1,4 +1,4 @@
-"""Aggregates, sessions and deduplication: what they keep between batches and when they let go.
+"""Aggregates and sessions: what they keep between batches and when they let go.
 
 Append mode: a row is late if its event time is not after the operator's watermark of the
 batch before; a group is given out once it is not after the watermark of this batch.
@@ -15,15 +15,7 @@ from headwater.flow.terms import Ref, Term, unaliased
 from headwater.flow.windows import Session, Window
 from headwater.testing.aggregates import aggregate
 from headwater.testing.evaluate import EPOCH, evaluate, interval
-from headwater.testing.operators import (
-    Batch,
-    Choose,
-    Counters,
-    Operator,
-    is_past,
-    output_column,
-    positions,
-)
+from headwater.testing.operators import Batch, Counters, Operator, is_past
 from headwater.testing.rows import (
     MICROSECOND,
     Column,
@@ -35,6 +27,7 @@ from headwater.testing.rows import (
     united,
     window_struct,
 )
+from headwater.testing.selecting import output_column, positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,7 +79,8 @@ class Grouping(Operator):
     def _key_column(self, term: Term) -> Column:
         window = self.node.window
         if window is not None and _is_window(term):
-            return Column(window.column, mark=output_column(window.time, self.input).mark)
+            mark = output_column(window.time, self.input).mark
+            return Column(window.column, mark=mark, session=isinstance(window, Session))
         return output_column(term, self.input)
 
     def needs(self, columns: set[int]) -> Sequence[set[int]]:
@@ -121,6 +115,15 @@ class Grouping(Operator):
 
 def _is_window(term: Term) -> bool:
     return getattr(unaliased(term), "name", None) in ("window", "session_window")
+
+
+def grouping(
+    node: nodes.Aggregate, inputs: Sequence[Operator], counters: Counters
+) -> Aggregate | Sessions:
+    """The operator of an aggregate: sessions merge, other groups do not."""
+    plain = Aggregate(node, inputs, counters)
+    is_session = plain.schema.columns[plain.marked].session
+    return Sessions(node, inputs, counters) if is_session else plain
 
 
 def _absent(ref: Ref, schema: Schema) -> bool:
@@ -195,7 +198,8 @@ class Sessions(Grouping):
                 self.counters.dropped(row.ids)
                 continue
             self.counters.kept_ids |= row.ids
-            key = self.key(row, None)
+            whole = self.key(row, None)
+            key = (*whole[: self.marked], None, *whole[self.marked + 1 :])
             self.open[key] = self._merged([*self.open.get(key, []), session])
         results = []
         for key, sessions in self.open.items():
@@ -209,7 +213,10 @@ class Sessions(Grouping):
 
     def _of(self, row: Row) -> _Open | None:
         window = self.node.window
-        assert isinstance(window, Session)
+        if not isinstance(window, Session):
+            # An earlier aggregate's sessions as a key: Spark merges those that overlap again.
+            given = evaluate(self.node.keys[self.marked].term, self.input, row)
+            return None if given is None else _Open(given.get("start"), given.get("end"), [row])
         time = moment(evaluate(window.time, self.input, row))
         gap: Any = window.gap
         if gap is None:
@@ -233,74 +240,3 @@ class Sessions(Grouping):
             else:
                 merged.append(session)
         return merged
-
-
-class Deduplicate(Operator):
-    """The first row of each value of some columns, for as long as the value is remembered."""
-
-    node: nodes.Deduplicate
-
-    def __init__(
-        self,
-        node: nodes.Deduplicate,
-        inputs: Sequence[Operator],
-        counters: Counters,
-        choose: Choose,
-        place: str,
-    ) -> None:
-        super().__init__(node, inputs)
-        self.counters, self.choose, self.place = counters, choose, place
-        self.schema = inputs[0].schema
-        self.keys = (
-            [self.schema.find((name,))[0] for name in node.columns]
-            if node.columns
-            else self.schema.visible()
-        )
-        self.remembered: dict[Key, datetime | None] = {}
-
-    def needs(self, columns: set[int]) -> Sequence[set[int]]:
-        needed = columns | set(self.keys)
-        if self.node.within_watermark:
-            needed |= {i for i, c in enumerate(self.schema) if c.mark is not None}
-        return [needed]
-
-    def run(self, batch: Batch) -> list[Row]:
-        # Spark sees the event time only if something still uses it.
-        marked = self.schema.event_time(self.node.step, self.inputs[0].required)
-        late, now = self.boundary(batch.previous), self.boundary(batch.watermark)
-        candidates: dict[Key, list[Row]] = {}
-        for row in self.inputs[0].run(batch):
-            if marked is not None and is_past(row.values[marked], late):
-                self.counters.dropped(row.ids)
-                continue
-            self.counters.kept_ids |= row.ids
-            candidates.setdefault(tuple(row.values[i] for i in self.keys), []).append(row)
-        survivors = []
-        for key, rows in candidates.items():
-            if key in self.remembered:
-                self.counters.duplicates += len(rows)
-                continue
-            self.counters.duplicates += len(rows) - 1
-            row = self._survivor(batch.number, key, rows)
-            survivors.append(row)
-            self.remembered[key] = self._expiry(row, marked)
-        for key in [k for k, expiry in self.remembered.items() if is_past(expiry, now)]:
-            del self.remembered[key]
-        return survivors
-
-    def _survivor(self, batch: int, key: Key, rows: Sequence[Row]) -> Row:
-        different = list(dict.fromkeys(rows))
-        if len(different) == 1:
-            return different[0]
-        self.counters.choices += 1
-        return different[self.choose(self.place, batch, key, different)]
-
-    def _expiry(self, row: Row, marked: int | None) -> datetime | None:
-        """When the watermark makes the key forgotten; None is never."""
-        if marked is None:
-            return None
-        value = row.values[marked]
-        time: datetime | None = value.get("end") if isinstance(value, Struct) else value
-        if time is not None and self.node.within_watermark:
-            return time + timedelta(milliseconds=self.schema.columns[marked].mark or 0)
-        return time if marked in self.keys else None

@@ -119,7 +119,11 @@ def group_by_time(draw: st.DrawFn, program: Program, draft: Draft) -> Draft | No
     if len(draft.marks) != 1:
         return None
     mark = draft.marks[0]
-    keys = [*_keys(draw, draft), mark]
+    # Sessions stay sessions as a key, and Spark wants a key beside them.
+    others = _keys(draw, draft, at_least=1 if draft.columns[mark] == "window" else 0)
+    if draft.columns[mark] == "window" and not others:
+        return None
+    keys = [*others, mark]
     aggregates, made = _measures(draw, draft)
     if set(made) & set(keys):
         return None

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.flow.terms import As, Ref, Term, unaliased
 from headwater.testing.evaluate import evaluate
-from headwater.testing.operators import Mapped, Operator, Projection, positions
+from headwater.testing.operators import Mapped, Operator
 from headwater.testing.rows import Column, InterpreterError, Row, Schema
+from headwater.testing.selecting import Projection, positions
 
 if TYPE_CHECKING:
     from headwater.flow import nodes

@@ -156,7 +156,14 @@ def _theme(draw: st.DrawFn, program: Program, names: list[str], theme: str) -> D
             return _first(draw, program, draft, stateful_steps.session, stateful_steps.window)
         case "dedup":
             draft = _stateless(draw, program, _source(draw, names))
-            return _first(draw, program, draft, stateful_steps.deduplicate)
+            draft = _first(draw, program, draft, stateful_steps.deduplicate)
+            rest = [n for n in draft.columns if n not in draft.marks]
+            if rest and draw(st.integers(0, 2)) == 1:
+                # Without use for the event time Spark prunes it, and drops nothing as late.
+                columns = {n: draft.columns[n] for n in rest}
+                code = f"{draft.var}.select({rest})"
+                draft = program.frame(draft, code, "time pruned", columns=columns, marks=())
+            return draft
         case "within":
             draft = _stateless(draw, program, _source(draw, names))
             return _first(draw, program, draft, stateful_steps.deduplicate_within)
