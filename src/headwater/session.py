@@ -8,6 +8,7 @@ import sys
 from pyspark.sql import SparkSession
 
 from headwater.errors import HeadwaterError
+from headwater.spark_errors import one_line
 
 
 def adopt_or_start() -> SparkSession:
@@ -34,10 +35,6 @@ def adopt_or_start() -> SparkSession:
         )
     except Exception as error:
         raise HeadwaterError(
-            f"Spark did not start ({_first_line(error)}); `headwater doctor` says what is missing"
+            f"Spark did not start ({one_line(error)}); `headwater doctor` says what is missing"
         ) from error
     return session
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -137,3 +137,11 @@ def test_a_failing_python_function_is_named(spark: SparkSession, lab: Lab) -> No
     flow = hw.Flow("test", spark)
     flow.sink("out", lab.source(flow, "a", A).flat_map(lambda row: [(row.nope,)], "x int"))
     refused(flow, "flow 'test' failed: .*nope", store=str(lab.home / "store"))
+
+
+def test_what_spark_refuses_on_streams_leaves_no_store(spark: SparkSession, lab: Lab) -> None:
+    flow = hw.Flow("test", spark)
+    flow.sink("out", lab.source(flow, "a", A).groupBy("k").count())
+    store = lab.home / "store"
+    refused(flow, "flow 'test': .*watermark", store=str(store))
+    assert not store.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from typing import Literal
 
 import pytest
@@ -183,6 +184,28 @@ def test_another_process_reads_while_the_flow_runs(flow: hw.Flow, lab: Lab) -> N
 
     flow.start(store=store, available_now=True, on_batch=ask).wait()
     assert answers == ["2 [5]", "3 [5]"]
+
+
+def test_stopping_lets_the_batch_at_hand_end(flow: hw.Flow, lab: Lab) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(df: DataFrame, batch: int) -> None:
+        begun.set()
+        go_on.wait(20)
+
+    flow.sink("out", lab.source(flow, "a", A).select("v"), write=slow)
+    store = str(lab.home / "store")
+    run = flow.start(store=store)
+    assert begun.wait(60)
+    stopping = threading.Thread(target=run.stop)
+    stopping.start()
+    go_on.set()
+    stopping.join(60)
+    assert not run.active
+    run.wait()
+    assert sorted(rows_of(hw.open(store), "out")) == [(5,), (6,)]
+    flow.start(store=store, available_now=True).wait()
+    assert sorted(rows_of(hw.open(store), "out")) == [(5,), (6,), (7,)]
 
 
 def test_a_run_can_be_stopped_and_told_of(flow: hw.Flow, lab: Lab) -> None:

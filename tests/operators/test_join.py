@@ -95,6 +95,9 @@ def test_what_a_join_refuses(flow: hw.Flow, lab: Lab) -> None:
         a.join(b, a.k == b.k)
     with pytest.raises(hw.FlowError, match="state grows forever"):
         a.join(b, (a.k == b.k) & (a.ts >= b.ts))
+    alone = F.expr(WITHIN + " and l.v > 2")
+    with pytest.raises(hw.FlowError, match="put it into a filter before the join"):
+        a.alias("l").join(b.alias("r"), alone, "left_outer")
     with pytest.raises(hw.UnsupportedError, match="how='full'"):
         a.join(b, a.k == b.k, "full")
     with pytest.raises(hw.UnsupportedError, match="needs on="):

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from headwater.errors import UnknownId
 from headwater.store.catalog import Source
-from headwater.store.ids import resolved, xxhash64
+from headwater.store.ids import identity_hash, resolved, xxhash64
 
 VALUES: dict[str, list[Any]] = {
     "tinyint": [0, -1, 127, None],
@@ -69,12 +69,15 @@ def no_query(*_: object) -> pa.Table:
 
 def test_values_stand_for_their_hash() -> None:
     by_name = a_source("hash", "name string")
-    assert resolved(by_name, "anna", no_query) == xxhash64(["anna"], ["string"])
-    assert resolved(by_name, ("anna",), no_query) == xxhash64(["anna"], ["string"])
+    assert resolved(by_name, "anna", no_query) == identity_hash(["anna"], ["string"])
+    assert resolved(by_name, ("anna",), no_query) == identity_hash(["anna"], ["string"])
     assert resolved(by_name, 5, no_query) == 5, "a whole number is the id itself"
     two = a_source("hash", "name string", "n int")
-    assert resolved(two, ("anna", 3), no_query) == xxhash64(["anna", 3], ["string", "int"])
-    assert resolved(two, ("anna", None), no_query) == xxhash64(["anna"], ["string"])
+    assert resolved(two, ("anna", 3), no_query) == identity_hash(["anna", 3], ["string", "int"])
+    assert identity_hash([None, 5], ["int", "int"]) != identity_hash([5, None], ["int", "int"])
+    assert resolved(two, ("anna", None), no_query) == identity_hash(
+        ["anna", None], ["string", "int"]
+    )
 
 
 def test_times_and_numbers_may_be_text() -> None:

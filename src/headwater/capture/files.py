@@ -5,8 +5,8 @@ from __future__ import annotations
 import glob
 import os
 from pathlib import Path
-from urllib.parse import quote
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -8,12 +8,14 @@ discarded.
 
 from __future__ import annotations
 
+import threading
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from headwater.capture.decode import Decoded, decode, decode_records
 from headwater.capture.files import Files
 from headwater.capture.write import hand_on
+from headwater.errors import RunError
 from headwater.flow.reach import longest_wait
 from headwater.store.batch import Batch, ResultSet
 
@@ -46,6 +48,8 @@ class CaptureSink:
         on_batch: Callable[[BatchInfo], None] | None,
     ) -> None:
         self.failure: BaseException | None = None
+        self._at_work = threading.Lock()
+        self._stopping = False
         self._flow = flow
         self._outputs = outputs
         self._writer = writer
@@ -69,15 +73,28 @@ class CaptureSink:
 
     def __call__(self, df: DataFrame, batch: int) -> None:
         """Take one micro-batch."""
-        try:
-            if self._writer.holds(self._query_id, batch):
-                df.write.format("noop").mode("append").save()
-                return
-            self._take(df, batch)
-        except BaseException as error:
-            # Through Spark the error would come back as pages of text: keep the original.
+        with self._at_work:
+            if self._stopping:
+                raise RunError("the run is being stopped; this batch runs at the next start")
+            try:
+                if self._writer.holds(self._query_id, batch):
+                    df.write.format("noop").mode("append").save()
+                    return
+                self._take(df, batch)
+            except BaseException as error:
+                # Through Spark the error would come back as pages of text: keep the original.
+                self.fail(error)
+                raise
+
+    def fail(self, error: BaseException) -> None:
+        """Remember the first error; one that comes of stopping is none."""
+        if self.failure is None and not self._stopping:
             self.failure = error
-            raise
+
+    def take_no_more(self) -> None:
+        """Wait for the batch at hand and refuse the next; from here on errors come of stopping."""
+        with self._at_work:
+            self._stopping = True
 
     def _take(self, df: DataFrame, batch: int) -> None:
         decoded = decode(self._outputs, df.toArrow(), batch)

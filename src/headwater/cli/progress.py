@@ -16,7 +16,7 @@ class Totals:
     """What the batches so far add up to: an `on_batch` that counts."""
 
     def __init__(self, changed: Callable[[Totals], None]) -> None:
-        self.batches = self.rows = self.results = self.edges = 0
+        self.batches = self.results = self.edges = 0
         self._changed = changed
         self._lock = threading.Lock()  # batches end on Spark's threads
 
@@ -24,15 +24,13 @@ class Totals:
         """Counts one committed batch."""
         with self._lock:
             self.batches += 1
-            self.rows += info.rows_in or 0
             self.results += info.results
             self.edges += info.edges
             self._changed(self)
 
     def __str__(self) -> str:
-        rows = [f"{self.rows:,} rows"] if self.rows else []
         counts = [f"{self.results:,} results", f"{self.edges:,} edges"]
-        return " · ".join([f"{self.batches} batches", *rows, *counts])
+        return " · ".join([f"{self.batches} batches", *counts])
 
 
 @contextmanager

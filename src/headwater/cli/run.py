@@ -44,10 +44,14 @@ def run(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Spark's checkpoint folder.", show_default="in the store")
     ] = None,
-    capture: Annotated[Capture, typer.Option(help="How provenance is captured.")] = Capture.eager,
+    capture: Annotated[Capture, typer.Option(help="How provenance is captured.")] = Capture.auto,
     available_now: Annotated[
         bool, typer.Option("--available-now", help="Stop when the input there is is done.")
     ] = False,
+    trigger: Annotated[
+        str | None,
+        typer.Option(help="The time between batches.", show_default="as fast as possible"),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print what was done as JSON, at the end.")
     ] = False,
@@ -68,13 +72,14 @@ def run(
                 checkpoint=str(checkpoint) if checkpoint else None,
                 capture=capture.value,
                 available_now=available_now,
+                trigger=trigger,
                 on_batch=totals,
             )
             watch(running)
     if json:
         import json as encoder
 
-        fields = ("batches", "rows", "results", "edges")
+        fields = ("batches", "results", "edges")
         done = {"flow": flow.name, **{field: getattr(totals, field) for field in fields}}
         print_json([encoder.dumps(done), "\n"])
 

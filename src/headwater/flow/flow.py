@@ -17,6 +17,7 @@ from headwater.flow.references import Attribute, attributes
 from headwater.flow.sourcing import source_node
 from headwater.lowering.plain import Plain
 from headwater.session import adopt_or_start
+from headwater.spark_errors import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -201,7 +202,7 @@ class Flow:
         except HeadwaterError:
             raise
         except (AnalysisException, ParseException) as error:
-            raise FlowError(f"{node.kind} at {node.site}: {_spark_says(error)}") from error
+            raise FlowError(f"{node.kind} at {node.site}: {one_line(error)}") from error
         reserved = [c for c in columns if c.startswith("__hw_")]
         if reserved:
             raise FlowError(
@@ -244,7 +245,7 @@ class Flow:
         try:
             parsed = StructType.fromDDL(text)
         except (ParseException, AnalysisException) as error:
-            raise FlowError(f"schema {text!r} at {callsite()}: {_spark_says(error)}") from error
+            raise FlowError(f"schema {text!r} at {callsite()}: {one_line(error)}") from error
         if not isinstance(parsed, StructType):
             raise FlowError(f"schema {text!r} at {callsite()}: name the columns: 'id bigint, …'")
         return parsed
@@ -262,13 +263,3 @@ class Flow:
 def _require_name(what: str, name: str) -> None:
     if not name or not all(c.isalnum() or c in "_-." for c in name):
         raise FlowError(f"{what} name {name!r}: use letters, digits, '_', '-' and '.'")
-
-
-def _spark_says(error: Exception) -> str:
-    text = str(error).split("\n\nJVM stacktrace")[0].split("\n== SQL")[0]
-    lines = [
-        line
-        for line in text.splitlines()
-        if line.strip() and not line.startswith(("'", "+-", ":-"))
-    ]
-    return " ".join(" ".join(lines[:3]).split())

@@ -25,6 +25,10 @@ _HOW: dict[str, Literal["inner", "left_outer"]] = {
 }
 
 
+_DECADE = 10 * 366 * 86_400_000
+"""In milliseconds, as Spark's state watermarks are."""
+
+
 def join_node(left: Frame, right: Frame, on: Any, how: str | None) -> nodes.Join:
     """The node of `left.join(right, on, how)`, checked."""
     kind = _HOW.get((how or "inner").casefold().replace("_", ""))
@@ -98,4 +102,11 @@ def _time_range(node: nodes.Join, df: DataFrame) -> int:
             "from both sides, such as right.ts BETWEEN left.ts - INTERVAL 1 MINUTE AND left.ts, or "
             "a window as key; without one their state grows forever"
         )
-    return int(sum(abs(int(bound.get()) - at) for bound in bounds)) * 1000 + 1000
+    spans = [abs(int(bound.get()) - at) for bound in bounds]
+    if max(spans) > _DECADE:
+        # Spark takes any comparison for one of times; this one is not with the other side's.
+        raise FlowError(
+            f"join at {node.site}: a comparison on one side alone, such as left.v > 2, makes Spark "
+            "keep that side's state forever; put it into a filter before the join"
+        )
+    return sum(spans) * 1000 + 1000

@@ -187,7 +187,7 @@ class Watermark(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explode(Node):
-    """One row for each element of an array or map, in a `select` list.
+    """One row for each element of an array, in a `select` list.
 
     `columns[at]` is the generator; `names` are the columns that it makes.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-FILE_FORMATS = ("parquet", "csv", "json", "orc", "text", "avro")
+FILE_FORMATS = ("parquet", "csv", "json", "orc", "text")
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 
 
@@ -64,7 +64,9 @@ def source_node(
         raise FlowError(
             f"{where}: column {reserved[0]!r} has the prefix __hw_, which is reserved; rename it"
         )
-    identity = _identity(shape, id, positional=df is None and format == "parquet")
+    # Rows of other formats have no number, and files elsewhere are not listed here.
+    positional = df is None and format == "parquet" and "://" not in (path or "")
+    identity = _identity(shape, id, positional=positional)
     return Source(
         step=name,
         site=site,

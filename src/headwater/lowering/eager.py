@@ -15,12 +15,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampType
 
+from headwater.columns import identity_hash, is_window, quoted
 from headwater.flow.expressions import generator_argument
 from headwater.flow.windows import Session, Window
 from headwater.lowering.base import Lowering
 from headwater.lowering.identity import id_column
 from headwater.lowering.plain import deduplicated, joined, read, watermarked
-from headwater.lowering.rows import ORDINAL, content_hash, flat_mapped, hashable, quoted
+from headwater.lowering.rows import ORDINAL, flat_mapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +88,7 @@ class Eager(Lowering[Traced]):
 
     def visit_static(self, node: nodes.Static) -> Traced:
         no_time = F.lit(None).cast(TimestampType())
-        keyed = node.df.withColumns({KEY: content_hash(node.df.schema), TIME: no_time})
+        keyed = node.df.withColumns({KEY: identity_hash(node.df.schema.fields), TIME: no_time})
         return Traced(keyed, tuple(node.df.columns), {}, unique=False)
 
     def visit_filter(self, node: nodes.Filter, rows: Traced) -> Traced:
@@ -166,7 +167,7 @@ class Eager(Lowering[Traced]):
             )
             for source, many in rows.origins.items()
         }
-        key = F.xxhash64(*(hashable(quoted(f.name), f.dataType) for f in keys), F.lit(0))
+        key = identity_hash(keys) if keys else F.lit(0).cast("bigint")
         time = _time_of_group(node, StructType(keys))
         df = df.withColumns({**sets, KEY: key, TIME: F.col(TIME) if time is None else time})
         many = dict.fromkeys(rows.origins, True)
@@ -190,6 +191,7 @@ class Eager(Lowering[Traced]):
         df = df.withColumns(
             {
                 **united,
+                # An unmatched row has no right key, which xxhash64 passes over: nothing else does.
                 KEY: F.xxhash64(LEFT + KEY, RIGHT + KEY),
                 TIME: F.greatest(LEFT + TIME, RIGHT + TIME),
             }
@@ -250,7 +252,7 @@ def _time_of_group(node: nodes.Aggregate, keys: StructType) -> Column | None:
     if isinstance(node.window, Window | Session):
         return _last_moment(quoted(node.window.column))
     for field in keys.fields:
-        if isinstance(field.dataType, StructType) and field.dataType.names == ["start", "end"]:
+        if is_window(field.dataType):
             return _last_moment(quoted(field.name))
     for field in keys.fields:
         if "spark.watermarkDelayMs" in (field.metadata or {}):

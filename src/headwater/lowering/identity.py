@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headwater.lowering.rows import content_hash, hashable, quoted
+from headwater.columns import identity_hash, quoted
 
 if TYPE_CHECKING:
     from headwater.flow.nodes import Source
@@ -28,12 +28,9 @@ def id_column(node: Source, records: DataFrame) -> Column:
             missing = f"source {node.name!r}: a record has no id, column {name!r} is null"
             return F.coalesce(value, F.raise_error(F.lit(missing)).cast("bigint"))
         case "hash":
-            types = records.schema
-            return F.xxhash64(
-                *(hashable(quoted(c), types[c].dataType) for c in node.identity.columns)
-            )
+            return identity_hash(records.schema[c] for c in node.identity.columns)
         case "content":
-            return content_hash(records.schema)
+            return identity_hash(records.schema.fields)
         case "position":
             return F.shiftleft(file_key(), ROW_BITS).bitwiseOR(F.col("_metadata.row_index"))
 

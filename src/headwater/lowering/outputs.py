@@ -15,10 +15,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headwater.columns import identity_hash, quoted
 from headwater.flow import nodes
 from headwater.lowering.eager import KEY, TIME, Eager, Traced, origin
 from headwater.lowering.plain import Plain
-from headwater.lowering.rows import content_hash, nullable, quoted
+from headwater.lowering.rows import nullable
 
 OUTPUT = "__hw_output"
 ID = "__hw_id"
@@ -110,7 +111,7 @@ def _records(source: nodes.Source, rows: Traced) -> tuple[Part, DataFrame]:
     df = rows.df.select(
         quoted(origin(source.name)).alias(ID),
         F.col(TIME),
-        content_hash(own).alias(CONTENT),
+        identity_hash(own.fields).alias(CONTENT),
         *map(quoted, rows.columns),
     )
     return Part("records", source.name, own, (), False), df

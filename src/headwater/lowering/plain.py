@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.columns import quoted
 from headwater.flow.expressions import Expr
 from headwater.lowering.base import Lowering
-from headwater.lowering.rows import flat_mapped, quoted
+from headwater.lowering.rows import flat_mapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from headwater.columns import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -23,32 +25,6 @@ RESERVED = "__hw_"
 
 ROW = "__hw_row"
 ORDINAL = "__hw_ordinal"
-
-
-def quoted(name: str) -> Column:
-    """A column by its exact name, whatever characters it has."""
-    return F.col(f"`{name.replace('`', '``')}`")
-
-
-def content_hash(schema: StructType) -> Column:
-    """xxhash64 of all columns; maps, which Spark won't hash, as JSON."""
-    return F.xxhash64(*(hashable(quoted(f.name), f.dataType) for f in schema.fields))
-
-
-def hashable(column: Column, data_type: DataType) -> Column:
-    """The column in a form that xxhash64 takes."""
-    return F.to_json(F.struct(column)) if _has_map(data_type) else column
-
-
-def _has_map(data_type: DataType) -> bool:
-    match data_type:
-        case MapType():
-            return True
-        case ArrayType():
-            return _has_map(data_type.elementType)
-        case StructType():
-            return any(_has_map(f.dataType) for f in data_type.fields)
-    return False
 
 
 def nullable(data_type: S) -> S:

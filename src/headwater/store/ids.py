@@ -38,6 +38,12 @@ def xxhash64(values: Sequence[object], types: Sequence[str]) -> int:
     return seed - (1 << 64) if seed >= 1 << 63 else seed
 
 
+def identity_hash(values: Sequence[object], types: Sequence[str]) -> int:
+    """The id of a record by some of its columns: which are null, then their values."""
+    nulls = [value is None for value in values]
+    return xxhash64([*nulls, *values], ["boolean"] * len(nulls) + list(types))
+
+
 def resolved(source: Source, value: object, query: Query) -> int:
     """The id (a bigint) of the record that `value` names: the id itself, or the user's value."""
     kind, columns = source.id["kind"], source.id_columns
@@ -56,7 +62,7 @@ def resolved(source: Source, value: object, query: Query) -> int:
             )
         types = source.id_types
         try:
-            return xxhash64(given, types)
+            return identity_hash(given, types)
         except (TypeError, ValueError, ArithmeticError, struct.error) as error:
             wanted = ", ".join(f"{c} {t}" for c, t in zip(columns, types, strict=False))
             raise UnknownId(

@@ -26,7 +26,6 @@ from headwater.store.schema import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
     from headwater.store.catalog import Source
 
@@ -143,6 +142,7 @@ def _by_spark(source: Source, ids: Ids) -> pa.Table:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
+    from headwater.columns import identity_hash
     from headwater.session import adopt_or_start
 
     definition = source.definition
@@ -157,14 +157,11 @@ def _by_spark(source: Source, ids: Ids) -> pa.Table:
             .options(**{k: str(v) for k, v in (definition.get("options") or {}).items()})
             .load(path)
         )
-        columns = [
-            F.col(_spark_name(name))
-            if not _has_map(frame.schema[name].dataType)
-            # As the lowering hashes them: Spark won't hash a map.
-            else F.to_json(F.struct(F.col(_spark_name(name))))
-            for name in source.id_columns
-        ]
-        key = columns[0].cast("bigint") if source.id["kind"] == "column" else F.xxhash64(*columns)
+        key = (
+            F.col(_spark_name(source.id_columns[0])).cast("bigint")
+            if source.id["kind"] == "column"
+            else identity_hash(frame.schema[name] for name in source.id_columns)
+        )
         moment = definition.get("event_time")
         time = F.lit(None) if moment is None else F.expr(str(moment))
         frame = frame.select(
@@ -176,10 +173,6 @@ def _by_spark(source: Source, ids: Ids) -> pa.Table:
             f"can't read source {source.name!r} again from {path}: {one_line(error)[:300]}; "
             "columns=False answers without its records"
         ) from error
-
-
-def _has_map(type: DataType) -> bool:
-    return "map<" in type.simpleString()
 
 
 def _only(session: SparkSession, frame: DataFrame, ids: Ids) -> DataFrame:
