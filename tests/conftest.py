@@ -12,7 +12,12 @@ import pytest
 from tests.support import full
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
+
+    import headwater as hw
+    from tests.support.streams import Lab
 
 # Before anything imports PySpark: workers must run this interpreter, with our packages, and
 # everything binds to loopback whatever the machine's host name resolves to.
@@ -64,3 +69,19 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     stop(session)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    """A place for a test's streams and stores."""
+    from tests.support.streams import Lab
+
+    return Lab(tmp_path)
+
+
+@pytest.fixture
+def flow(spark: SparkSession) -> hw.Flow:
+    """A flow with nothing in it."""
+    import headwater as hw
+
+    return hw.Flow("test", spark)

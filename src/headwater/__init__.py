@@ -1,6 +1,7 @@
 """Headwater: fine-grained provenance for stream processing on Apache Spark."""
 
-from headwater.capture.run import BatchInfo, Run
+from headwater.capture.run import Run
+from headwater.capture.sink import BatchInfo
 from headwater.errors import (
     FlowError,
     HeadwaterError,

@@ -61,8 +61,9 @@ def test_any_dataframe_may_be_a_source(flow: hw.Flow, lab: Lab, spark: SparkSess
     a = flow.source("a", df=df, event_time="ts", id=["k", "v"])
     flow.sink("out", a.filter("v > 5").select("v"))
     store = lab.run(flow, "eager")
-    (first, *_) = store.results("out", where="v = 6")["result_id"].to_pylist()
+    first = store.results("out", where="v = 6")["result_id"][0]
     record = store.backward("out", first).to_pylist()
+    assert store.backward("out", (first.as_py(),)).column_names[0] == "result_id", "a list of one"
     assert [(r["k"], r["v"]) for r in record] == [(2, 6)], "kept, since it can't be read again"
     assert store.forward("a", (2, 6))["v"].to_pylist() == [6], "asked by the user's own values"
 

@@ -13,7 +13,7 @@ from headwater import store as stores
 from headwater.errors import HeadwaterError, UnknownId, UnknownName
 from headwater.query import Store
 from headwater.store import EmbeddedWriter
-from headwater.store.ids import xxhash64
+from headwater.store.ids import identity_hash
 from tests.store.small import at, batch, flow, reports, rows, sink, source, stopped
 
 ACCIDENTS = pa.schema([("vid", pa.string()), ("n", pa.int64())])
@@ -111,7 +111,7 @@ def test_nothing_more_comes_of_a_batch_source(tmp_path: Path) -> None:
 
 def test_the_user_s_own_ids(tmp_path: Path) -> None:
     key = {"kind": "hash", "columns": ["name", "n"], "types": ["string", "int"]}
-    anna = xxhash64(["anna", 1], ["string", "int"])
+    anna = identity_hash(["anna", 1], ["string", "int"])
     with EmbeddedWriter.open(tmp_path) as writer, stores.open(tmp_path) as store:
         writer.register(flow(source(keep="none", id=key), sink()))
         writer.commit(batch(0, stopped((7, 10, "a", 1, [anna]))))

@@ -9,6 +9,7 @@ discarded.
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headwater.capture.checkpoint import Checkpoint
-    from headwater.capture.run import BatchInfo
     from headwater.flow.flow import Flow
     from headwater.lowering.outputs import Outputs
     from headwater.store.embedded import EmbeddedWriter
+
+
+@dataclass(frozen=True, slots=True)
+class BatchInfo:
+    """What a committed micro-batch brought to the store."""
+
+    batch: int
+    watermark: datetime | None
+    results: int
+    edges: int
+    records: int
+
 
 PRUNE_EVERY = 20
 """Batches between two clearings of records that can contribute to nothing more."""
@@ -117,8 +129,6 @@ class CaptureSink:
             self._prune()
         self._last_watermark = watermark
         if self._on_batch is not None:
-            from headwater.capture.run import BatchInfo
-
             self._on_batch(
                 BatchInfo(batch, watermark, committed.results, committed.edges, committed.records)
             )

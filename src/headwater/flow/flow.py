@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headwater.capture.run import BatchInfo, Run
+    from headwater.capture.run import Run
+    from headwater.capture.sink import BatchInfo
 
 
 class Flow:
@@ -143,7 +144,7 @@ class Flow:
         `trigger` is the time between batches. A flow without a streaming source runs once.
         The checkpoint is by default a directory inside the store.
         """
-        from headwater.capture.run import start
+        from headwater.capture.start import start
 
         return start(
             self,

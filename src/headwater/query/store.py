@@ -87,7 +87,7 @@ class Store:
         list of them; then the first column is `id`. `final` is whether no more can come, if known.
         """
         known = self._source(source)
-        many = isinstance(id, list | np.ndarray | pa.Array | pa.ChunkedArray)
+        many = isinstance(id, _LISTS)
         asked = np.array(
             [record_ids.resolved(known, one, self._reader.query) for one in _values(id)], np.int64
         )
@@ -200,9 +200,10 @@ class Store:
     ) -> tuple[Selection, bool]:
         if result_id is None:
             return Selection.of(None, where, since, until), True
-        many = not isinstance(result_id, int | np.integer | str)
-        asked = tuple(_result_id(one) for one in (_values(result_id) if many else [result_id]))
-        return Selection.of(asked, where, since, until), many
+        # A tuple is several result ids, where it may be one id of a record.
+        given = list(result_id) if isinstance(result_id, tuple) else result_id
+        asked = tuple(_result_id(one) for one in _values(given))
+        return Selection.of(asked, where, since, until), isinstance(given, _LISTS)
 
     def _require(self, sink: Sink, result_id: int) -> None:
         if not results.exists(self._reader, sink, result_id):
@@ -218,7 +219,12 @@ def entity_name(flow: str, name: str, id: int) -> str:
     return f"hw:{flow}/{name}/{id}"
 
 
+_LISTS = (list, np.ndarray, pa.Array, pa.ChunkedArray)
+
+
 def _values(given: Any) -> list[Any]:
+    if isinstance(given, pa.Scalar):
+        return [given.as_py()]
     if isinstance(given, pa.Array | pa.ChunkedArray):
         return list(given.to_pylist())
     if isinstance(given, np.ndarray):

@@ -78,7 +78,7 @@ def _by_reference(
     if draw(st.booleans()):
         bounds = f"({lt} - {low} <= {rt}) & ({lt} >= {rt} - {high})"
     on = f'({left.var}["{key[0]}"] == {right.var}.{key[1]}) & {bounds}'
-    extra = _extra(draw, left, right)
+    extra = _extra(draw, left, right, how)
     if extra:
         side, name, limit = extra
         var = left.var if side == "l" else right.var
@@ -102,7 +102,7 @@ def _by_alias(
     lt, rt = f"l.{left.time}", f"r.{right.time}"
     low, high = (f"INTERVAL {n} SECONDS" for n in width)
     on = f"l.{key[0]} = r.{key[1]} and {rt} between {lt} - {low} and {lt} + {high}"
-    extra = _extra(draw, left, right)
+    extra = _extra(draw, left, right, how)
     if extra:
         side, name, limit = extra
         on += f" and {side}.{name} > {limit}"
@@ -111,9 +111,9 @@ def _by_alias(
     return f"{joined}.selectExpr({made})"
 
 
-def _extra(draw: st.DrawFn, left: Draft, right: Draft) -> tuple[str, str, int] | None:
-    """Sometimes one more condition, over one side alone."""
-    side = draw(st.sampled_from(["", "", "l", "r"]))
+def _extra(draw: st.DrawFn, left: Draft, right: Draft, how: str) -> tuple[str, str, int] | None:
+    """Sometimes one more condition, over one side alone: not the side that an outer join keeps."""
+    side = draw(st.sampled_from(["", "", "l" if how == "inner" else "r", "r"]))
     numbers = (left if side == "l" else right).of("int")
     if not side or not numbers:
         return None
