@@ -74,7 +74,7 @@ def test_what_is_kept_of_records(
 ) -> None:
     a = lab.source(flow, "a", A + "--\n4 | 60 | 1 | 1", keep=keep)
     flow.sink("out", a.filter("v > 5").select("v"))
-    store = lab.run(flow, "eager")
+    store = lab.run(flow, "eager", checkpoint=lab.home / "checkpoint")
     (result, *_) = store.results("out", where="v = 6")["result_id"].to_pylist()
     assert store.backward("out", result)["v"].to_pylist() == [6]
     assert store.forward("a", 1)["result_id"].to_pylist() == [None], "known, without a result"

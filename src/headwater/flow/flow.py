@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,7 @@ class Flow:
         *,
         df: DataFrame | None = None,
         format: str | None = None,
-        path: str | None = None,
+        path: str | os.PathLike[str] | None = None,
         schema: StructType | str | None = None,
         options: Mapping[str, Any] | None = None,
         stream: bool = True,
@@ -96,7 +97,7 @@ class Flow:
             site,
             df=df,
             format=format,
-            path=path,
+            path=None if path is None else os.fspath(path),
             schema=parsed,
             options=options,
             stream=stream,
@@ -130,8 +131,8 @@ class Flow:
 
     def start(
         self,
-        store: str,
-        checkpoint: str | None = None,
+        store: str | os.PathLike[str],
+        checkpoint: str | os.PathLike[str] | None = None,
         capture: str = "auto",
         available_now: bool = False,
         trigger: str | None = None,
@@ -148,8 +149,8 @@ class Flow:
 
         return start(
             self,
-            store=store,
-            checkpoint=checkpoint,
+            store=os.fspath(store),
+            checkpoint=None if checkpoint is None else os.fspath(checkpoint),
             capture=capture,
             available_now=available_now,
             trigger=trigger,
