@@ -214,12 +214,12 @@ SAMPLE = {
 }
 """What even the small sample has."""
 
-# Plain `explode` comes up too rarely to be asked for; tests/operators has it by hand.
 EVERYTHING = SAMPLE | {
     "by event time",
     "by window column",
     "dedup with time",
     "dedup without time",
+    "explode",
     "explode_outer",
     "posexplode",
     "posexplode_outer",
