@@ -57,14 +57,19 @@ def start(
     writer = EmbeddedWriter.open(store)
     try:
         if not outputs.df.isStreaming:
-            return _run_once(flow, outputs, writer, mode, on_batch)
-        place = Checkpoint.at(checkpoint or str(Path(store) / "checkpoints" / flow.name))
-        binding = bind(flow, mode, outputs, writer, place)
-        sink = CaptureSink(flow, outputs, writer, binding.query_id, place, on_batch)
-        query = _start_query(flow, outputs, sink, place, available_now, trigger)
+            query_id = bind_once(flow, mode, outputs, writer)
+            sink = CaptureSink(flow, outputs, writer, query_id, None, on_batch)
+            query = None
+        else:
+            place = Checkpoint.at(checkpoint or str(Path(store) / "checkpoints" / flow.name))
+            binding = bind(flow, mode, outputs, writer, place)
+            sink = CaptureSink(flow, outputs, writer, binding.query_id, place, on_batch)
+            query = _start_query(flow, outputs, sink, place, available_now, trigger)
     except BaseException:
         writer.close()
         raise
+    if query is None:
+        return _run_once(flow, outputs, sink)
     return Run(flow.name, sink, query)
 
 
@@ -129,16 +134,8 @@ def _settings(spark: SparkSession) -> Iterator[None]:
                 spark.conf.set(name, old)
 
 
-def _run_once(
-    flow: Flow,
-    outputs: lowering.Outputs,
-    writer: EmbeddedWriter,
-    mode: str,
-    on_batch: Callable[[BatchInfo], None] | None,
-) -> Run:
-    """Run a flow over batch sources: one batch, number 0."""
-    query_id = bind_once(flow, mode, outputs, writer)
-    sink = CaptureSink(flow, outputs, writer, query_id, None, on_batch)
+def _run_once(flow: Flow, outputs: lowering.Outputs, sink: CaptureSink) -> Run:
+    """Run a flow over batch sources: one batch, number 0. The run gives the store up."""
     try:
         with _settings(flow.spark):
             sink(outputs.df, 0)

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=DataType)
 
-RESERVED = "__hw_"
-"""The only prefix that Headwater takes for itself in a plan."""
-
 ROW = "__hw_row"
 ORDINAL = "__hw_ordinal"
 
