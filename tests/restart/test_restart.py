@@ -91,14 +91,14 @@ def test_killed_at_each_point_of_a_batch(spark: SparkSession, tmp_path: Path) ->
 @pytest.mark.long
 @pytest.mark.parametrize("sources", [1, 2])
 def test_killed_again_and_again(spark: SparkSession, tmp_path: Path, sources: int) -> None:
-    kills = amount(sample=2, all=14)
-    files = kills * 3
+    kills = amount(sample=2, all=11)
+    files = kills * 2
     job.generate(tmp_path, sources, files, seed=sources)
     chance = random.Random(sources)
     killed = Job(tmp_path)
-    while killed.kills < kills and killed.last_batch() < files - 3:
+    while killed.kills < kills and killed.last_batch() < files - 2:
         if chance.random() < 0.7:
-            killed.run(chance.choice(POINTS), killed.last_batch() + chance.randint(1, 3))
+            killed.run(chance.choice(POINTS), killed.last_batch() + chance.randint(1, 2))
         else:
             killed.run(seconds=chance.uniform(0, 2.0))
     assert killed.kills >= 10, "two such runs kill twenty times at the least"

@@ -125,7 +125,7 @@ def explode(draw: st.DrawFn, program: Program, draft: Draft) -> Draft:
     rest = [n for n in draft.columns if n != array]
     columns = {n: draft.columns[n] for n in rest}
     kept = ", ".join(f'"{n}"' for n in rest)
-    function = draw(st.sampled_from(["explode", "explode_outer", "posexplode", "posexplode_outer"]))
+    function = draw(st.sampled_from(EXPLODES))
     if function.startswith("pos"):
         code = f'{draft.var}.select({kept}, F.{function}("{array}").alias("{new}_at", "{new}"))'
         columns |= {f"{new}_at": "int", new: "int"}
@@ -158,4 +158,7 @@ def _new_name(draft: Draft) -> str:
     return next(name for i in range(99) if (name := f"c{i}") not in draft.columns)
 
 
-STATELESS = (filter_, select, with_column, rename, drop, alias, explode, flat_map)
+EXPLODES = ("explode", "explode", "explode_outer", "posexplode", "posexplode_outer")
+
+STATELESS = (filter_, select, with_column, rename, drop, alias, explode, explode, flat_map)
+"""What a step without state may be; `explode` twice, for it has four forms."""

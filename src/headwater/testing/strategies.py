@@ -196,9 +196,11 @@ def _two_inputs(draw: st.DrawFn, program: Program, names: list[str], theme: str)
     left, right = _two(draw, program, names)
     match theme:
         case "union":
-            form = draw(st.integers(0, 2))
+            form = draw(st.integers(0, 3))
             if form == 1:
                 right = steps.with_column(draw, program, right)
+            if form == 3:
+                left = steps.drop(draw, program, left)
             if form == 2:
                 # A join lets its watermark lag behind: the union must wait for the slower side.
                 joined = join_steps.streams(draw, program, left, right) or left
