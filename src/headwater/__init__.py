@@ -13,6 +13,7 @@ from headwater.errors import (
     UnknownName,
     UnsupportedError,
 )
+from headwater.flow.determinism import deterministic
 from headwater.flow.flow import Flow
 from headwater.flow.frame import Frame
 from headwater.query import Store, to_spark
@@ -35,6 +36,7 @@ __all__ = [
     "UnknownId",
     "UnknownName",
     "UnsupportedError",
+    "deterministic",
     "open",
     "to_spark",
 ]

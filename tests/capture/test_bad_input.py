@@ -38,7 +38,7 @@ def test_a_flow_needs_a_sink_and_sane_settings(spark: SparkSession, lab: Lab) ->
     store = str(lab.home / "store")
     refused(flow, "flow 'empty' has no sink", store=store)
     flow = counted(spark, lab)
-    refused(flow, "capture='lazy' is not one of none, eager, auto", store=store, capture="lazy")
+    refused(flow, "capture='lazy' is not one of none, ancestors, ", store=store, capture="lazy")
     refused(flow, "either available_now=True or trigger=", store=store, trigger="1 second")
     assert not Path(store).exists()
 
@@ -55,7 +55,7 @@ def test_a_checkpoint_belongs_to_one_flow_and_one_store(spark: SparkSession, lab
     refused(counted(spark, lab), "belongs to another store", store=another, checkpoint=checkpoint)
     refused(
         counted(spark, lab),
-        "capture='eager' and can't go on with 'none'",
+        "capture='ancestors' and can't go on with 'none'",
         store=store,
         checkpoint=checkpoint,
         capture="none",

@@ -27,12 +27,12 @@ def test_a_second_start_goes_on_where_the_first_ended(flow: hw.Flow, lab: Lab) -
     flow.sink("out", a.groupBy(F.window("ts", "5 seconds")).count())
     batches: list[hw.BatchInfo] = []
     store = str(lab.home / "store")
-    flow.start(store=store, available_now=True, on_batch=batches.append).wait()
+    flow.start(store=store, capture="eager", available_now=True, on_batch=batches.append).wait()
     first = len(batches)
     assert [b.batch for b in batches] == list(range(first))
     assert tell(hw.open(store), "out") == [(((0.0, 5.0), 2), {"a": {1, 2}})]
     write(lab.home / "a", SCHEMA, "4 | 20 | 1 | 5")
-    flow.start(store=store, available_now=True, on_batch=batches.append).wait()
+    flow.start(store=store, capture="eager", available_now=True, on_batch=batches.append).wait()
     assert [b.batch for b in batches] == list(range(len(batches)))
     assert tell(hw.open(store), "out") == [
         (((0.0, 5.0), 2), {"a": {1, 2}}),
@@ -146,7 +146,7 @@ def test_a_failing_writer_leaves_its_batch_unwritten(flow: hw.Flow, lab: Lab) ->
     flow.sink("out", lab.source(flow, "a", A).select("v"), write=own)
     store = str(lab.home / "store")
     with pytest.raises(hw.RunError, match="the other system is down"):
-        flow.start(store=store, available_now=True).wait()
+        flow.start(store=store, capture="eager", available_now=True).wait()
     assert sorted(rows_of(hw.open(store), "out")) == [(5,), (6,)]
 
 
@@ -156,7 +156,7 @@ def test_two_flows_share_a_store(spark: SparkSession, lab: Lab) -> None:
         flow = hw.Flow(name, spark)
         a = lab.source(flow, f"a-{name}", A)
         flow.sink(f"out-{name}", a.select("v"))
-        flow.start(store=store, available_now=True).wait()
+        flow.start(store=store, capture="eager", available_now=True).wait()
     opened = hw.open(store)
     assert len(opened.results("out-one")) == len(opened.results("out-two")) == 3
 
@@ -183,7 +183,7 @@ def test_another_process_reads_while_the_flow_runs(flow: hw.Flow, lab: Lab) -> N
         )
         answers.append(done.stdout.strip())
 
-    flow.start(store=store, available_now=True, on_batch=ask).wait()
+    flow.start(store=store, capture="eager", available_now=True, on_batch=ask).wait()
     assert answers == ["2 [5]", "3 [5]"]
 
 
@@ -196,7 +196,7 @@ def test_stopping_lets_the_batch_at_hand_end(flow: hw.Flow, lab: Lab) -> None:
 
     flow.sink("out", lab.source(flow, "a", A).select("v"), write=slow)
     store = str(lab.home / "store")
-    run = flow.start(store=store)
+    run = flow.start(store=store, capture="eager")
     assert begun.wait(60)
     stopping = threading.Thread(target=run.stop)
     stopping.start()
@@ -205,13 +205,13 @@ def test_stopping_lets_the_batch_at_hand_end(flow: hw.Flow, lab: Lab) -> None:
     assert not run.active
     run.wait()
     assert sorted(rows_of(hw.open(store), "out")) == [(5,), (6,)]
-    flow.start(store=store, available_now=True).wait()
+    flow.start(store=store, capture="eager", available_now=True).wait()
     assert sorted(rows_of(hw.open(store), "out")) == [(5,), (6,), (7,)]
 
 
 def test_a_run_can_be_stopped_and_told_of(flow: hw.Flow, lab: Lab) -> None:
     flow.sink("out", lab.source(flow, "a", A).select("v"))
-    with flow.start(store=str(lab.home / "store")) as run:
+    with flow.start(store=str(lab.home / "store"), capture="eager") as run:
         assert run.active
         assert run.wait(timeout=0.01) is False
         assert "active" in repr(run)

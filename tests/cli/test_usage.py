@@ -16,6 +16,7 @@ COMMANDS = [
     ["forward"],
     ["doctor"],
     ["bench", "capture"],
+    ["bench", "storage"],
     ["bench", "queries"],
 ]
 

@@ -29,6 +29,7 @@ def test_the_public_names_are_fixed() -> None:
         "UnknownId",
         "UnknownName",
         "UnsupportedError",
+        "deterministic",
         "open",
         "to_spark",
     ]

@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import headwater as hw
 from headwater.flow.nodes import KINDS
-from headwater.lowering.eager import Eager
-from headwater.lowering.outputs import lower
+from headwater.lowering.outputs import MODES, lower
 from headwater.lowering.plain import Plain
+from headwater.lowering.tracing import Tracing
 from tests.lowering.cases import CASES, SCHEMA
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -50,19 +50,20 @@ def test_plain_is_the_plan_the_user_would_have_written(
 ) -> None:
     flow = hw.Flow("golden", spark)
     flow.sink("out", CASES[case](*frames(flow, streams)))
-    own = optimised(lower(flow.sinks, "none", spark).df)
+    own = optimised(lower(flow.sinks, {"out": "none"}, spark).df)
     written = optimised(CASES[case](streams["a"], streams["b"]))
     assert own.sameResult(written), f"{own.toString()}\n--- but the user's is\n{written.toString()}"
 
 
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", CASES)
-def test_eager_plans_are_as_written_down(
-    case: str, spark: SparkSession, streams: dict[str, DataFrame]
+def test_plans_are_as_written_down(
+    case: str, mode: str, spark: SparkSession, streams: dict[str, DataFrame]
 ) -> None:
     flow = hw.Flow("golden", spark)
     flow.sink("out", CASES[case](*frames(flow, streams)))
-    text = _normal(optimised(lower(flow.sinks, "eager", spark).df).toString())
-    file = GOLDEN / f"{case}.eager.txt"
+    text = _normal(optimised(lower(flow.sinks, {"out": mode}, spark).df).toString())
+    file = GOLDEN / f"{case}.{mode}.txt"
     if os.environ.get("HEADWATER_GOLDEN") == "write":
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
@@ -81,7 +82,8 @@ def _normal(plan: str) -> str:
 
 def test_every_kind_of_node_is_lowered() -> None:
     kinds = {kind.kind for kind in KINDS}
-    assert set(Plain.supported()) == set(Eager.supported()) == kinds
+    for lowering in (Plain, *MODES.values()):
+        assert set(lowering.supported()) == kinds
 
 
 def test_a_kind_that_a_lowering_lacks_is_refused_by_name(
@@ -89,8 +91,8 @@ def test_a_kind_that_a_lowering_lacks_is_refused_by_name(
 ) -> None:
     flow = hw.Flow("golden", spark)
     flow.sink("out", frames(flow, streams)[0].filter("v > 0"))
-    monkeypatch.delattr(Eager, "visit_filter")
+    monkeypatch.delattr(Tracing, "visit_filter")
     with pytest.raises(
         hw.UnsupportedError, match="capture 'eager' can't handle the filter step 'filter-1'"
     ):
-        lower(flow.sinks, "eager", spark)
+        lower(flow.sinks, {"out": "eager"}, spark)

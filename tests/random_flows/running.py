@@ -33,6 +33,9 @@ ARROW = pa.schema(
 )
 
 
+Capture = dict[str, list[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Actual:
     """A result as the store has it; without capture nothing is known of its provenance."""
@@ -84,13 +87,13 @@ def build(program: RandomProgram, spark: SparkSession, folder: Path) -> hw.Flow:
     return flow
 
 
-def run(flow: hw.Flow, folder: Path, capture: str) -> Path:
+def run(flow: hw.Flow, folder: Path, name: str, capture: Capture | None = None) -> Path:
     """Run a flow to the end of its files; gives the folder of store and checkpoint."""
-    place = folder / capture
+    place = folder / name
     started = flow.start(
         store=str(place / "store"),
         checkpoint=str(place / "checkpoint"),
-        capture=capture,
+        capture=capture or name,
         available_now=True,
     )
     started.wait()

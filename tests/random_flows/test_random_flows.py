@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from headwater.testing import Counters
 from headwater.testing.strategies import THEMES, RandomProgram, programs
+from tests.random_flows import lazily
 from tests.random_flows.comparing import compare
 from tests.random_flows.running import (
     Actual,
@@ -45,6 +46,8 @@ class Coverage:
     empty_batches: int = 0
     happened: Counter[str] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
+    modes: Counter[str] = field(default_factory=Counter)
+    excess: lazily.Excess = field(default_factory=lazily.Excess)
 
     def add(self, results: list[Actual], counters: Counters) -> None:
         """Count a flow."""
@@ -68,7 +71,8 @@ class Coverage:
         features = ", ".join(f"{what} {n}" for what, n in sorted(self.features.items()))
         return (
             f"{self.flows} flows, {self.results} results, {self.edges} edges, "
-            f"{self.empty_batches} batches without data; {happened}; steps: {features}"
+            f"{self.empty_batches} batches without data; {happened}; steps: {features}; "
+            f"lazily: {dict(self.modes)}; {self.excess}"
         )
 
 
@@ -131,6 +135,8 @@ def check_program(
     flow = build(program, spark, folder)
     eager = run(flow, folder, "eager")
     none = run(flow, folder, "none")
+    modes = lazily.modes(flow)
+    lazy = run(flow, folder, "lazy", lazily.by_mode(modes))
     given_ = recorded_input(flow, eager / "checkpoint", folder)
     given_none = recorded_input(flow, none / "checkpoint", folder)
     coverage.features.update(program.features)
@@ -151,6 +157,8 @@ def check_program(
         if not found.counters.choices:
             problems += compare_rows(name, actual, plain)
         coverage.add(actual, found.counters)
+        coverage.modes[modes[name]] += 1
+    problems += lazily.problems(flow, folder, lazy, modes, program.data, coverage.excess)
     return problems
 
 
@@ -183,6 +191,9 @@ def test_the_random_flows_had_everything_in_them(coverage: Coverage) -> None:
     }.items():
         assert coverage.happened[what] >= least * coverage.flows, what
     assert coverage.empty_batches > 0
+    for mode in ("intervals", "ancestors"):
+        assert coverage.modes[mode] >= coverage.flows / 4, coverage.modes
+    assert coverage.excess.results > coverage.flows
     missing = (EVERYTHING if full() else SAMPLE) - set(coverage.features)
     assert not missing, f"no random flow had {sorted(missing)}"
 
@@ -208,13 +219,13 @@ SAMPLE = {
     "join by time",
     "join by window",
     "self join",
-    "unionByName",
     "window_time",
     "withWatermark",
 }
 """What even the small sample has."""
 
 EVERYTHING = SAMPLE | {
+    "unionByName",
     "by event time",
     "by window column",
     "dedup with time",

@@ -108,6 +108,6 @@ def test_killed_again_and_again(spark: SparkSession, tmp_path: Path, sources: in
         # With one watermark nothing but the kills differs from a run that was left alone.
         alone = tmp_path / "alone"
         flow = job.flow(spark, tmp_path)
-        flow.start(store=str(alone), available_now=True).wait()
+        flow.start(store=str(alone), capture="eager", available_now=True).wait()
         for sink in flow.sinks:
             assert tell(store, sink) == tell(hw.open(str(alone)), sink)

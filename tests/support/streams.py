@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructType, TimestampType
 
 import headwater as hw
+from headwater.capture.choosing import refusal
 
 T0 = datetime(2025, 1, 1, tzinfo=UTC)
 SCHEMA = "id bigint, ts timestamp, k int, v int"
@@ -85,7 +87,7 @@ class Lab:
         }
         return flow.source(name, **{**settings, **more})
 
-    def run(self, flow: hw.Flow, capture: str, **more: Any) -> hw.Store:
+    def run(self, flow: hw.Flow, capture: str | dict[str, list[str]], **more: Any) -> hw.Store:
         """The store after a whole run."""
         self.runs += 1
         path = str(self.home / f"store-{self.runs}")
@@ -99,7 +101,33 @@ class Lab:
         for sink in flow.sinks:
             without = sorted(rows_of(plain, sink), key=repr)
             assert sorted((row for row, _ in told[sink]), key=repr) == without, sink
+        self._lazily(flow, told)
         return told
+
+    def _lazily(self, flow: hw.Flow, told: dict[str, Told]) -> None:
+        """Check that the lazy modes tell the same where they can."""
+        able = {
+            mode: [n for n, sink in flow.sinks.items() if refusal(flow, sink, mode) is None]
+            for mode in ("intervals", "ancestors")
+        }
+        if not able["intervals"]:
+            return
+        store = self.run(flow, {"intervals": able["intervals"]})
+        for name in able["intervals"]:
+            assert tell(store, name) == told[name], f"{name} as intervals"
+        # What is carried for intervals is more than ancestor functions need: ask them as well.
+        catalog = store._catalog
+        store._edges.catalog = store._catalog = replace(
+            catalog,
+            sinks=tuple(
+                replace(s, definition={**s.definition, "capture": "ancestors"})
+                if s.name in able["ancestors"]
+                else s
+                for s in catalog.sinks
+            ),
+        )
+        for name in able["ancestors"]:
+            assert tell(store, name) == told[name], f"{name} as ancestors"
 
 
 def tell(store: hw.Store, sink: str) -> Told:

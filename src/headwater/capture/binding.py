@@ -6,11 +6,13 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from headwater.capture.register import registration
+from headwater.capture.register import in_short, registration
 from headwater.errors import RunError
 from headwater.flow.nodes import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headwater.capture.checkpoint import Binding, Checkpoint
     from headwater.flow.flow import Flow
     from headwater.lowering.outputs import Outputs
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 def bind(
     flow: Flow,
-    mode: str,
+    modes: Mapping[str, str],
     outputs: Outputs,
     writer: EmbeddedWriter,
     place: Checkpoint,
@@ -31,15 +33,19 @@ def bind(
     binding = place.bind(flow.name, writer.store_id, bound, last)
     prints = fingerprint(flow)
     if known and last is not None:
-        _require_same(flow.name, known, mode, prints)
+        _require_same(flow.name, known, in_short(modes), prints)
     writer.register(
-        registration(flow, outputs, mode, binding.query_id, str(place.path), json.dumps(prints))
+        registration(
+            flow, outputs, writer.path, binding.query_id, str(place.path), json.dumps(prints)
+        )
     )
     place.write(binding)
     return binding
 
 
-def bind_once(flow: Flow, mode: str, outputs: Outputs, writer: EmbeddedWriter) -> str:
+def bind_once(
+    flow: Flow, modes: Mapping[str, str], outputs: Outputs, writer: EmbeddedWriter
+) -> str:
     """Write down a flow whose sources do not stream: it runs once in a store."""
     query_id = f"once-{flow.name}"
     if writer.holds(query_id, 0):
@@ -48,7 +54,7 @@ def bind_once(flow: Flow, mode: str, outputs: Outputs, writer: EmbeddedWriter) -
             "stream; start with a new store to run it again"
         )
     prints = json.dumps(fingerprint(flow))
-    writer.register(registration(flow, outputs, mode, query_id, "", prints))
+    writer.register(registration(flow, outputs, writer.path, query_id, "", prints))
     return query_id
 
 

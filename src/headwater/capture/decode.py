@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from headwater.lowering.eager import TIME, origin
+from headwater.lowering.eager import origin
+from headwater.lowering.intervals import HIGH, LOW
 from headwater.lowering.outputs import CONTENT, ID, OUTPUT, PAYLOAD, Outputs, Part
+from headwater.lowering.sources import TIME
 from headwater.store.batch import ResultSet
 
 if TYPE_CHECKING:
@@ -45,13 +47,23 @@ def decode(outputs: Outputs, rows: pa.Table, batch: int) -> Decoded:
         user = columns.select(part.schema.fieldNames()).cast(arrow_schema(part.schema))
         if part.kind == "records":
             records[part.name] = _records(own, user)
-        elif ID in own.column_names and part.origins:
-            origins = {source: own[origin(source)] for source in part.origins}
-            table = _table([ID, TIME], [own[ID], _time(own[TIME])], user)
-            results[part.name] = ResultSet(table, origins, part.unique)
-        else:
+        elif part.capture == "none":
             results[part.name] = _unidentified(part, user, batch)
+        else:
+            table = _table([ID, TIME], [own[ID], _time(own[TIME])], user)
+            results[part.name] = ResultSet(table, *_provenance(part, own), unique=part.unique)
     return Decoded(results, records)
+
+
+def _provenance(
+    part: Part, own: pa.Table
+) -> tuple[dict[str, pa.ChunkedArray], dict[str, tuple[pa.ChunkedArray, pa.ChunkedArray]]]:
+    """A part's sets of ids, or its intervals, by source."""
+    if part.capture == "eager":
+        return {source: own[origin(source)] for source in part.origins}, {}
+    if part.capture == "intervals":
+        return {}, {source: (own[LOW + source], own[HIGH + source]) for source in part.origins}
+    return {}, {}
 
 
 def decode_records(part: Part, rows: pa.Table) -> pa.Table:
@@ -78,7 +90,7 @@ def _unidentified(part: Part, user: pa.Table, batch: int) -> ResultSet:
         if pa.types.is_struct(time.type):
             ends = pc.struct_field(time, "end").cast(pa.int64())
             time = pc.subtract(ends, 1).cast(UTC_TIME)
-    return ResultSet(_table([ID, TIME], [ids, _time(time)], user), {}, unique=True)
+    return ResultSet(_table([ID, TIME], [ids, _time(time)], user), unique=True)
 
 
 def _time(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:

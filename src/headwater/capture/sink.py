@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from headwater.capture.arrivals import Arrivals
 from headwater.capture.decode import Decoded, decode, decode_records
 from headwater.capture.files import Files
 from headwater.capture.write import hand_on
 from headwater.errors import RunError
 from headwater.flow.reach import longest_wait
+from headwater.lowering.identity import has_files
 from headwater.store.batch import Batch, ResultSet
 
 if TYPE_CHECKING:
@@ -79,6 +81,14 @@ class CaptureSink:
             if source.keep == "contributing"
             and (wait := longest_wait(list(flow.sinks.values()), source)) is not None
         }
+        self._arrivals: Arrivals | None = None
+        if checkpoint is not None:
+            roots = {
+                source.name: str(source.path)
+                for source in flow.sources.values()
+                if source.streaming and has_files(source)
+            }
+            self._arrivals = Arrivals(checkpoint.path, roots, writer.arrivals(flow.name))
         # Records of static sources go in with the first batch; the store has them only once.
         self._still = list(outputs.still)
         self._last_watermark: datetime | None = None
@@ -122,6 +132,7 @@ class CaptureSink:
                 results=decoded.results,
                 records=decoded.records,
                 files=self._new_files(decoded),
+                arrivals=self._new_arrivals(),
             ),
             before_commit=lambda ids: self._hand_on(decoded.results, ids, batch),
         )
@@ -149,6 +160,16 @@ class CaptureSink:
             if found := files.new(columns):
                 new[source] = found
         return new
+
+    def _new_arrivals(self) -> dict[str, list[tuple[str, int]]]:
+        if self._arrivals is None:
+            return {}
+        used = {s for part in self._outputs.parts for s in (*part.origins, part.name)}
+        return {
+            source: [(file.path, file.modified) for file in files]
+            for source, files in self._arrivals.new().items()
+            if source in used
+        }
 
     def _prune(self) -> None:
         """Drop kept records that reached nothing and no longer can.

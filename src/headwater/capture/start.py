@@ -10,23 +10,23 @@ from pyspark.errors import AnalysisException
 
 from headwater.capture.binding import bind, bind_once
 from headwater.capture.checkpoint import Checkpoint
+from headwater.capture.choosing import choose
 from headwater.capture.run import Run
 from headwater.capture.sink import BatchInfo, CaptureSink
 from headwater.errors import FlowError, RunError
 from headwater.flow.jvm import scala_object, spark_jvm
 from headwater.lowering import outputs as lowering
+from headwater.replay.programs import remember
 from headwater.spark_errors import one_line
 from headwater.store.embedded import EmbeddedWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headwater.flow.flow import Flow
-
-CAPTURES = ("none", "eager", "auto")
 
 
 def start(
@@ -34,7 +34,7 @@ def start(
     *,
     store: str,
     checkpoint: str | None,
-    capture: str,
+    capture: str | Mapping[str, Sequence[str]],
     available_now: bool,
     trigger: str | None,
     on_batch: Callable[[BatchInfo], None] | None,
@@ -42,13 +42,13 @@ def start(
     """Start a flow."""
     if not flow.sinks:
         raise FlowError(f"flow {flow.name!r} has no sink; end a frame in flow.sink(name, frame)")
-    if capture not in CAPTURES:
-        raise RunError(f"capture={capture!r} is not one of {', '.join(CAPTURES)}")
     if available_now and trigger:
         raise RunError("give either available_now=True or trigger=, not both")
-    mode = "eager" if capture == "auto" else capture
+    chosen = choose(flow, capture)
+    modes = {name: choice.mode for name, choice in chosen.items()}
+    steps = {name: choice.steps for name, choice in chosen.items()}
     try:
-        outputs = lowering.lower(flow.sinks, mode, flow.spark)
+        outputs = lowering.lower(flow.sinks, modes, flow.spark, steps)
         if outputs.df.isStreaming:
             _check_for_streaming(outputs.df)
     except AnalysisException as error:
@@ -57,17 +57,18 @@ def start(
     writer = EmbeddedWriter.open(store)
     try:
         if not outputs.df.isStreaming:
-            query_id = bind_once(flow, mode, outputs, writer)
+            query_id = bind_once(flow, modes, outputs, writer)
             sink = CaptureSink(flow, outputs, writer, query_id, None, on_batch)
             query = None
         else:
             place = Checkpoint.at(checkpoint or str(Path(store) / "checkpoints" / flow.name))
-            binding = bind(flow, mode, outputs, writer, place)
+            binding = bind(flow, modes, outputs, writer, place)
             sink = CaptureSink(flow, outputs, writer, binding.query_id, place, on_batch)
             query = _start_query(flow, outputs, sink, place, available_now, trigger)
     except BaseException:
         writer.close()
         raise
+    remember(store, flow)
     if query is None:
         return _run_once(flow, outputs, sink)
     return Run(flow.name, sink, query)

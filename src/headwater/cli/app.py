@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from headwater.cli import backward, bench, demo, doctor, forward, results, run
+from headwater.cli import backward, bench, demo, doctor, forward, replay, results, run, stats
 from headwater.errors import HeadwaterError
 
 
@@ -70,6 +70,8 @@ app.command()(run.run)
 app.command()(results.results)
 app.command(context_settings={"ignore_unknown_options": True})(backward.backward)
 app.command(context_settings={"ignore_unknown_options": True})(forward.forward)
+app.command(context_settings={"ignore_unknown_options": True})(replay.replay)
+app.command()(stats.stats)
 app.command()(doctor.doctor)
 app.add_typer(bench.app, name="bench")
 

@@ -8,6 +8,7 @@ import typer
 
 from headwater.cli.output import Json, print_table
 from headwater.cli.results import Store
+from headwater.cli.spark import replaying
 from headwater.cli.values import parse_ids
 
 
@@ -37,7 +38,7 @@ def forward(
 
     import headwater as hw
 
-    with hw.open(store) as opened:
+    with hw.open(store) as opened, replaying(opened):
         table = opened.forward(source, ids)
     reached = table.num_rows - table.column("result_id").null_count
     print_table(table, json, note=f"{reached} result{'' if reached == 1 else 's'}")

@@ -25,6 +25,8 @@ class Capture(StrEnum):
     """How provenance is captured."""
 
     auto = "auto"
+    ancestors = "ancestors"
+    intervals = "intervals"
     eager = "eager"
     none = "none"
 

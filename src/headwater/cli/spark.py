@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headwater.query import Store
+
 
 _SHORT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -36,6 +38,16 @@ def session(log: Path | None = None, short: bool = False) -> Iterator[SparkSessi
         yield started
     finally:
         stop(started)
+
+
+@contextmanager
+def replaying(store: Store, *, always: bool = False) -> Iterator[None]:
+    """A session for a store whose answers may need a replay; none where they do not."""
+    if always or store.replays:
+        with session(short=True):
+            yield
+    else:
+        yield
 
 
 def stop(started: SparkSession) -> None:

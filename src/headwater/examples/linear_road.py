@@ -1,4 +1,4 @@
-"""Linear Road: position reports of vehicles on expressways, and the stopped-vehicle flow.
+"""Linear Road: position reports of vehicles on expressways; flows for stopped ones and accidents.
 
 Each vehicle reports its position every 30 seconds. Most drive through; a share of them stops, now
 and then in pairs at one position, which is an accident. The stream is a pure function of its
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
+    from pyspark.sql import Column
 
-    from headwater import Flow
+    from headwater import Flow, Frame
 
     Ints = npt.NDArray[np.int64]
 
@@ -121,8 +122,45 @@ def flow(
 
     `options` are those of Spark's reader, for example `{"maxFilesPerTrigger": "4"}`.
     """
+    flow, reports = _reports(path, name, format, watermark, options)
+    flow.sink("stopped", _stopped(reports))
+    return flow
+
+
+def accident_flow(
+    path: str | os.PathLike[str],
+    *,
+    name: str = "accidents",
+    format: str = "parquet",
+    watermark: str = "0 seconds",
+    options: Mapping[str, str] | None = None,
+) -> Flow:
+    """The flow that raises an alert where two vehicles or more stand at one place at one time.
+
+    It aggregates the results of the stopped-vehicle flow by place and window.
+    """
     from pyspark.sql import functions as F
 
+    flow, reports = _reports(path, name, format, watermark, options)
+    place = [F.max(column).alias(column) for column in ("xway", "dir")]
+    accidents = (
+        _stopped(reports, *place)
+        .withColumnRenamed("lo", "pos")
+        .groupBy("xway", "dir", "pos", F.window(F.window_time("window"), "30 seconds"))
+        .agg(F.count("*").alias("vehicles"))
+        .filter("vehicles >= 2")
+    )
+    flow.sink("accidents", accidents)
+    return flow
+
+
+def _reports(
+    path: str | os.PathLike[str],
+    name: str,
+    format: str,
+    watermark: str,
+    options: Mapping[str, str] | None,
+) -> tuple[Flow, Frame]:
     import headwater as hw
 
     flow = hw.Flow(name)
@@ -136,14 +174,19 @@ def flow(
         id="tid",
         options=dict(options or {}),
     )
-    stopped = (
+    return flow, reports
+
+
+def _stopped(reports: Frame, *more: Column) -> Frame:
+    """A row for each vehicle and window of four reports in which it stood at one position."""
+    from pyspark.sql import functions as F
+
+    return (
         reports.filter("speed = 0")
         .groupBy("vid", F.window("ts", "120 seconds", "30 seconds"))
-        .agg(F.count("*").alias("n"), F.min("pos").alias("lo"), F.max("pos").alias("hi"))
+        .agg(F.count("*").alias("n"), F.min("pos").alias("lo"), F.max("pos").alias("hi"), *more)
         .filter("n = 4 and lo = hi")
     )
-    flow.sink("stopped", stopped)
-    return flow
 
 
 @dataclass(frozen=True, slots=True)

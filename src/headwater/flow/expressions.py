@@ -133,12 +133,21 @@ def java_column(col: Column) -> Any:
     return col._jc
 
 
+def unaliased(expr: Expr) -> Column:
+    """The expression without the name that it gives its column."""
+    return from_catalyst(_unaliased(expr))
+
+
 def generator_argument(expr: Expr) -> Column:
     """What a generator such as explode is applied to."""
+    return from_catalyst(_unaliased(expr).children().apply(0))
+
+
+def _unaliased(expr: Expr) -> Any:
     expression = catalyst(expr.column)
     while expression.getClass().getSimpleName() in ("Alias", "MultiAlias"):
         expression = expression.children().apply(0)
-    return from_catalyst(expression.children().apply(0))
+    return expression
 
 
 def _read(expression: Any) -> Term:

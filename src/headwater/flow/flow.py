@@ -133,15 +133,18 @@ class Flow:
         self,
         store: str | os.PathLike[str],
         checkpoint: str | os.PathLike[str] | None = None,
-        capture: str = "auto",
+        capture: str | Mapping[str, Sequence[str]] = "auto",
         available_now: bool = False,
         trigger: str | None = None,
         on_batch: Callable[[BatchInfo], None] | None = None,
     ) -> Run:
         """Run the flow: results and provenance go to the store, a transaction per micro-batch.
 
-        `capture` is "eager" (ids of the source records travel with the rows), "none" (results
-        only) or "auto". `available_now` stops when what is there now has been processed;
+        `capture` says how provenance is captured: "eager" (ids of the source records travel with
+        the rows), "intervals" (two positions do) or "ancestors" (nothing does), both made exact by
+        replay; "none" (results only); or "auto", the cheapest of them that is exact, sink by sink.
+        A dict such as `{"eager": ["alerts"]}` names the sinks of each mode, the others have none.
+        `available_now` stops when what is there now has been processed;
         `trigger` is the time between batches. A flow without a streaming source runs once.
         The checkpoint is by default a directory inside the store.
         """
@@ -159,7 +162,9 @@ class Flow:
 
     def explain(self) -> None:
         """Print the steps: what each does, from where in the code, and which are run twice."""
-        print(self.describe())
+        from headwater.capture.choosing import described
+
+        print("\n".join([self.describe(), "capture auto", *described(self)]))
 
     def describe(self, *ends: nodes.Node) -> str:
         """The text that `explain` prints."""

@@ -59,7 +59,8 @@ def join_node(left: Frame, right: Frame, on: Any, how: str | None) -> nodes.Join
         right_alias=aliases[1],
     )
     if left.isStreaming and right.isStreaming:
-        return replace(node, range=_time_range(node, left.flow._checked(node)))
+        waits = _waits(node, left.flow._checked(node))
+        return replace(node, range=sum(map(abs, waits)) * 1000 + 1000 * any(waits), waits=waits)
     return node
 
 
@@ -78,8 +79,11 @@ def _names(on: Any, left: Frame, right: Frame) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _time_range(node: nodes.Join, df: DataFrame) -> int:
-    """How far apart the times of a pair may be; refused when there is no bound. Spark tells."""
+def _waits(node: nodes.Join, df: DataFrame) -> tuple[int, int]:
+    """How far, in ms, each side's waiting rows may lie behind the watermark, as Spark has it.
+
+    Refused when there is no bound.
+    """
     # Spark won't hand out the optimised plan of a stream that is not started.
     optimizer = df.sparkSession._jsparkSession.sessionState().optimizer()
     plan = optimizer.execute(df._jdf.queryExecution().analyzed())
@@ -88,7 +92,7 @@ def _time_range(node: nodes.Join, df: DataFrame) -> int:
     jvm = spark_jvm()
     helper = scala_object(jvm.org.apache.spark.sql.catalyst.analysis, "StreamingJoinHelper")
     if helper.isWatermarkInJoinKeys(plan):
-        return 0
+        return 0, 0
     left, right = plan.left().outputSet(), plan.right().outputSet()
     # Any watermark will do; one that only fits a Java long is passed as one.
     at = 1 << 40
@@ -102,11 +106,11 @@ def _time_range(node: nodes.Join, df: DataFrame) -> int:
             "from both sides, such as right.ts BETWEEN left.ts - INTERVAL 1 MINUTE AND left.ts, or "
             "a window as key; without one their state grows forever"
         )
-    spans = [abs(int(bound.get()) - at) for bound in bounds]
-    if max(spans) > _DECADE:
+    waits = at - int(bounds[0].get()), at - int(bounds[1].get())
+    if max(map(abs, waits)) > _DECADE:
         # Spark takes any comparison for one of times; this one is not with the other side's.
         raise FlowError(
             f"join at {node.site}: a comparison on one side alone, such as left.v > 2, makes Spark "
             "keep that side's state forever; put it into a filter before the join"
         )
-    return sum(spans) * 1000 + 1000
+    return waits

@@ -256,6 +256,8 @@ class Join(Node):
     right_alias: str | None = None
     range: int | None = 0
     """For two streams: how far apart, in microseconds, the times of a pair may be."""
+    waits: tuple[int, int] = (0, 0)
+    """For two streams: how long, in milliseconds, the left and the right row wait for partners."""
 
     def describe(self) -> str:
         on = str(self.on) if isinstance(self.on, Expr) else ", ".join(self.on)

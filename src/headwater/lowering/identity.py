@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headwater.columns import identity_hash, quoted
+from headwater.flow.sourcing import FILE_FORMATS
 
 if TYPE_CHECKING:
     from headwater.flow.nodes import Source
@@ -39,3 +40,41 @@ def file_key() -> Column:
     """A file's number in positional ids: 31 bits of a hash of its path, kept in the store."""
     mask = (1 << FILE_BITS) - 1
     return F.xxhash64(F.col("_metadata.file_path")).bitwiseAND(F.lit(mask).cast("bigint"))
+
+
+POSITION_ROW_BITS = 23
+POSITION_EPOCH_MS = 1_420_070_400_000  # 2015: what file times are counted from
+_LAST_ROW = (1 << POSITION_ROW_BITS) - 1
+_LAST_TIME = (1 << 40) - 1
+
+
+def position_column(node: Source) -> Column:
+    """Where a record stands in the order of arrival: an integer, never a hash.
+
+    Of files it is the file's time, in which order Spark takes them, and the row in it where the
+    format tells; elsewhere an integer id has to do. Rows past the last number share it, and so do
+    times before the first: intervals then cover more than they need, never less.
+    """
+    if not has_files(node):
+        return quoted(node.identity.columns[0]).cast("bigint")
+    time = F.unix_millis(F.col("_metadata.file_modification_time")) - F.lit(POSITION_EPOCH_MS)
+    place = F.shiftleft(F.greatest(F.least(time, F.lit(_LAST_TIME)), F.lit(0)), POSITION_ROW_BITS)
+    if node.format != "parquet":
+        return place
+    return place.bitwiseOR(F.least(F.col("_metadata.row_index"), F.lit(_LAST_ROW)))
+
+
+def file_positions(modified_ms: int) -> tuple[int, int]:
+    """The first and the last position in a file, as `position_column` computes them."""
+    time = max(min(modified_ms - POSITION_EPOCH_MS, _LAST_TIME), 0)
+    return time << POSITION_ROW_BITS, (time << POSITION_ROW_BITS) | _LAST_ROW
+
+
+def has_files(node: Source) -> bool:
+    """Whether a source's records lie in files that Headwater can list."""
+    return node.df is None and node.format in FILE_FORMATS
+
+
+def has_positions(node: Source) -> bool:
+    """Whether a source's records have a place in an order."""
+    return has_files(node) or node.identity.how == "column"

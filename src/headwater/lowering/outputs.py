@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -17,14 +17,24 @@ from pyspark.sql.types import StructType
 
 from headwater.columns import identity_hash, quoted
 from headwater.flow import nodes
-from headwater.lowering.eager import KEY, TIME, Eager, Traced, origin
+from headwater.lowering.ancestors import Ancestors
+from headwater.lowering.eager import Eager, as_array, origin
+from headwater.lowering.intervals import Intervals, ends
 from headwater.lowering.plain import Plain
 from headwater.lowering.rows import nullable
+from headwater.lowering.sources import POSITION, RECORD, TIME, Sources
+from headwater.lowering.tracing import KEY, Tracing, marked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 OUTPUT = "__hw_output"
 ID = "__hw_id"
 CONTENT = "__hw_content"
 PAYLOAD = "__hw_payload_"
+
+MODES: dict[str, type[Tracing]] = {mode.name: mode for mode in (Ancestors, Intervals, Eager)}
+"""The capture modes that give provenance, cheapest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +44,9 @@ class Part:
     kind: Literal["results", "records"]
     name: str
     schema: StructType
-    origins: tuple[str, ...]
-    unique: bool
+    unique: bool = False
+    capture: str = "none"
+    origins: tuple[str, ...] = ()
     event_time: str | None = None
     """Without capture: the column that Spark marks as event time, if any is left."""
 
@@ -51,25 +62,43 @@ class Outputs:
     """Records to keep of sources that do not stream beside others that do."""
 
 
-def lower(flow_sinks: dict[str, nodes.Sink], capture: str, spark: SparkSession) -> Outputs:
-    """The united plan of some sinks in one capture mode."""
-    sources = {
-        node.name: node
-        for sink in flow_sinks.values()
-        for node in sink.upstream()
-        if isinstance(node, nodes.Source)
-    }
-    eager = Eager(spark)
-    kept = {name: eager.lower(node) for name, node in sources.items() if node.keep != "none"}
-    branches: list[tuple[Part, DataFrame]] = []
-    if capture == "none":
-        # The kept records' branch must share each source's watermark node with the sinks.
-        shared = {name: rows.df.drop(*rows.annotations) for name, rows in kept.items()}
-        plain = Plain(spark, shared)
-        branches.extend(_plain_results(sink, plain) for sink in flow_sinks.values())
-    else:
-        branches.extend(_traced_results(sink, eager) for sink in flow_sinks.values())
-    records = [_records(sources[name], rows) for name, rows in kept.items()]
+def lower(
+    flow_sinks: Mapping[str, nodes.Sink],
+    captures: Mapping[str, str],
+    spark: SparkSession,
+    steps: Mapping[str, frozenset[str]] | None = None,
+) -> Outputs:
+    """The united plan of some sinks, each in its capture mode.
+
+    `steps` has, by sink, the steps in terms of whose rows its provenance is wanted.
+    """
+    above = {sink: _sources(node) for sink, node in flow_sinks.items()}
+    used = {node.name: node for found in above.values() for node in found}
+    placed = {n.name for s, found in above.items() if captures[s] == "intervals" for n in found}
+    sources = Sources(spark, placed)
+    plain = Plain(spark)
+    if any(capture != "none" for capture in captures.values()):
+        # Sinks without capture must share each source's watermark node with the others.
+        plain.sources = {name: _bare(sources.frame(node)) for name, node in used.items()}
+    kept = [node for node in used.values() if node.keep != "none"]
+    plain.sources |= {node.name: _bare(sources.frame(node)) for node in kept}
+    modes: dict[tuple[str, frozenset[str]], Tracing] = {}
+
+    def traced(sink: str) -> Tracing:
+        """The lowering of a sink, shared with those that carry the same."""
+        key = (captures[sink], (steps or {}).get(sink, frozenset()))
+        if key not in modes:
+            mode = MODES[key[0]]
+            modes[key] = Eager(sources, key[1]) if mode is Eager else mode(sources)
+        return modes[key]
+
+    branches = [
+        _plain_results(sink, plain)
+        if captures[name] == "none"
+        else _traced_results(sink, traced(name))
+        for name, sink in flow_sinks.items()
+    ]
+    records = [_records(node, sources.frame(node)) for node in kept]
     streaming = any(df.isStreaming for _, df in branches)
     branches.extend(pair for pair in records if pair[1].isStreaming == streaming)
     still = tuple(pair for pair in records if pair[1].isStreaming != streaming)
@@ -80,47 +109,66 @@ def lower(flow_sinks: dict[str, nodes.Sink], capture: str, spark: SparkSession) 
     return Outputs(_united(branches), parts, tagged=True, still=still)
 
 
+def _sources(sink: nodes.Sink) -> list[nodes.Source]:
+    return [node for node in sink.upstream() if isinstance(node, nodes.Source)]
+
+
+def _bare(frame: DataFrame) -> DataFrame:
+    return frame.drop(RECORD, POSITION, TIME)
+
+
 def _plain_results(sink: nodes.Sink, plain: Plain) -> tuple[Part, DataFrame]:
     df = plain.lower(sink)
-    marked = [f.name for f in df.schema.fields if "spark.watermarkDelayMs" in (f.metadata or {})]
-    event_time = marked[0] if marked else None
-    return Part("results", sink.name, nullable(df.schema), (), False, event_time), df
+    times = marked(df.schema)
+    event_time = times[0] if times else None
+    return Part("results", sink.name, nullable(df.schema), event_time=event_time), df
 
 
-def _traced_results(sink: nodes.Sink, eager: Eager) -> tuple[Part, DataFrame]:
-    rows = eager.lower(sink)
-    fixed = [
-        F.xxhash64(F.lit(sink.name), KEY).alias(ID),
-        F.col(TIME),
-        *(_as_array(rows, source) for source in rows.origins),
-    ]
-    df = rows.df.select(*fixed, *map(quoted, rows.columns))
-    own = nullable(StructType([rows.df.schema[c] for c in rows.columns]))
-    return Part("results", sink.name, own, tuple(rows.origins), rows.unique), df
+def _traced_results(sink: nodes.Sink, mode: Tracing) -> tuple[Part, DataFrame]:
+    rows = mode.lower(sink)
+    sources = tuple(rows.origins)
+    carried: list[Column] = []
+    if isinstance(mode, Eager):
+        carried = [as_array(rows, source) for source in sources]
+    elif isinstance(mode, Intervals):
+        carried = [quoted(end) for end in ends(sources)]
+    columns = rows.columns
+    df = rows.df.select(result_id(sink), F.col(TIME), *carried, *map(quoted, columns))
+    own = nullable(StructType([rows.df.schema[c] for c in columns]))
+    return Part("results", sink.name, own, rows.unique, mode.name, sources), df
 
 
-def _as_array(rows: Traced, source: str) -> Column:
-    column = quoted(origin(source))
-    if rows.origins[source]:
-        return column
-    return F.when(column.isNotNull(), F.array(column)).alias(origin(source))
+def result_id(sink: nodes.Sink) -> Column:
+    """The id of a sink's result, from its key."""
+    return F.xxhash64(F.lit(sink.name), KEY).alias(ID)
 
 
-def _records(source: nodes.Source, rows: Traced) -> tuple[Part, DataFrame]:
-    own = nullable(StructType([rows.df.schema[c] for c in rows.columns]))
-    df = rows.df.select(
-        quoted(origin(source.name)).alias(ID),
+def _records(source: nodes.Source, frame: DataFrame) -> tuple[Part, DataFrame]:
+    names = source.schema.fieldNames()
+    own = nullable(StructType([frame.schema[c] for c in names]))
+    df = frame.select(
+        quoted(RECORD).alias(ID),
         F.col(TIME),
         identity_hash(own.fields).alias(CONTENT),
-        *map(quoted, rows.columns),
+        *map(quoted, names),
     )
-    return Part("records", source.name, own, (), False), df
+    return Part("records", source.name, own), df
+
+
+def _carried(part: Part) -> list[tuple[str, str]]:
+    """The columns of a part's provenance, with their types."""
+    match part.capture:
+        case "eager":
+            return [(origin(source), "array<bigint>") for source in part.origins]
+        case "intervals":
+            return [(end, "bigint") for end in ends(part.origins)]
+    return []
 
 
 def _united(branches: list[tuple[Part, DataFrame]]) -> DataFrame:
     """All branches in one shape: the part's number, the fixed columns, a struct for each part."""
-    origins = sorted({source for part, _ in branches for source in part.origins})
-    fixed = {ID: "bigint", CONTENT: "bigint", **{origin(s): "array<bigint>" for s in origins}}
+    carried = dict(sorted(item for part, _ in branches for item in _carried(part)))
+    fixed = {ID: "bigint", CONTENT: "bigint", **carried}
 
     def shaped(number: int, part: Part, df: DataFrame) -> DataFrame:
         def or_null(name: str, spark_type: str) -> Column:

@@ -12,8 +12,6 @@ from headwater.lowering.base import Lowering
 from headwater.lowering.rows import flat_mapped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from headwater.flow import nodes
 
 
@@ -22,10 +20,11 @@ class Plain(Lowering[DataFrame]):
 
     name: ClassVar[str] = "none"
 
-    def __init__(self, spark: SparkSession, sources: Mapping[str, DataFrame] | None = None) -> None:
+    def __init__(self, spark: SparkSession) -> None:
         super().__init__()
         self.spark = spark
-        self.sources = sources or {}
+        self.sources: dict[str, DataFrame] = {}
+        """Frames of sources that are read already."""
 
     def visit_source(self, node: nodes.Source) -> DataFrame:
         if node.name in self.sources:

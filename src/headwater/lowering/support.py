@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.flow.nodes import KINDS, Node
+from headwater.lowering.ancestors import Ancestors
 from headwater.lowering.eager import Eager
+from headwater.lowering.intervals import Intervals
 from headwater.lowering.plain import Plain
 
 if TYPE_CHECKING:
     from headwater.lowering.base import Lowering
 
-LOWERINGS: tuple[type[Lowering[Any]], ...] = (Plain, Eager)
+LOWERINGS: tuple[type[Lowering[Any]], ...] = (Plain, Eager, Intervals, Ancestors)
 """A column of the table for each, under the name of its capture."""
 
 BEGIN = "<!-- begin: python -m headwater.lowering.support -->"
@@ -28,9 +30,9 @@ def table() -> str:
     """A row for each kind of step, a column for each capture.
 
     >>> print(table().splitlines()[0])
-    | step | what it makes | capture `none` | capture `eager` |
+    | step | what it makes | `none` | `eager` | `intervals` | `ancestors` |
     """
-    captures = [f"capture `{lowering.name}`" for lowering in LOWERINGS]
+    captures = [f"`{lowering.name}`" for lowering in LOWERINGS]
     lines = [
         f"| step | what it makes | {' | '.join(captures)} |",
         f"|---|---|{':---:|' * len(LOWERINGS)}",

@@ -14,10 +14,10 @@ from headwater.query.columns import Own, fixed
 from headwater.query.naming import by, united
 from headwater.query.results import ask, view
 from headwater.store.batch import ID, SEQ
-from headwater.store.compaction import COMPACTED
 from headwater.store.schema import quoted
 
 if TYPE_CHECKING:
+    from headwater.query.edges import Edges
     from headwater.query.predicate import Selection
     from headwater.store.catalog import Sink, Source
     from headwater.store.reader import Reader
@@ -26,7 +26,7 @@ Ids = npt.NDArray[np.int64]
 
 
 def forward(
-    reader: Reader,
+    found: Edges,
     source: Source,
     sinks: tuple[Sink, ...],
     ids: Ids,
@@ -41,7 +41,8 @@ def forward(
     """
     names = ("id",) * many + ("sink", "result_id", "event_time", "final")
     own = Own(sinks, names)
-    edges = reached(reader, source, ids)
+    reader = found.reader
+    edges = found.of_records(source, sinks, ids)
     numbers = edges["sink_no"].to_numpy()
     tables = []
     for sink in sinks:
@@ -72,23 +73,6 @@ def forward(
     if many:
         return by("id", answer)
     return answer.drop_columns(["id"])
-
-
-def reached(reader: Reader, source: Source, ids: Ids) -> pa.Table:
-    """The edges of records: `source_id`, `sink_no`, `result_id`, `seq`, in this order."""
-    # Exact whatever is compacted meanwhile: see store/schema.py.
-    upto = reader.query(COMPACTED)[0][0].as_py()
-    if len(ids) == 1:
-        match, params = "= ?", [int(ids[0])] * 2
-    else:
-        match, params = "IN (SELECT unnest(?::BIGINT[]))", [ids.tolist()] * 2
-    columns = "source_id, sink_no, result_id, seq"
-    condition = f"source_no = {source.no} AND source_id {match}"
-    return reader.query(
-        f"SELECT {columns} FROM edges_by_record WHERE {condition} AND seq <= {upto} UNION ALL "
-        f"SELECT {columns} FROM edges WHERE {condition} AND seq > {upto} ORDER BY ALL",
-        params,
-    )
 
 
 def _results(

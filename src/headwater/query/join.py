@@ -14,21 +14,21 @@ from headwater.query.results import results
 from headwater.store.batch import ID
 
 if TYPE_CHECKING:
+    from headwater.query.edges import Edges
     from headwater.query.predicate import Selection
     from headwater.store.catalog import Catalog, Sink
-    from headwater.store.reader import Reader
 
 FIXED = ("result_id", "event_time", "source", "id")
 
 
-def join(reader: Reader, catalog: Catalog, sink: Sink, selection: Selection) -> pa.Table:
+def join(edges: Edges, catalog: Catalog, sink: Sink, selection: Selection) -> pa.Table:
     """`result_id`, `event_time`, the result's own columns, `source`, `id`, the record's own."""
     sources = catalog.sources_of(sink)
     own = Own((sink, *sources), FIXED)
-    chosen = results(reader, sink, selection)
+    chosen = results(edges.reader, sink, selection)
     chosen = chosen.rename_columns([ID, "event_time", *own.names(sink).values()])
     tables = []
-    for source, asked, rows in origins(reader, sources, sink, selection, own=True):
+    for source, asked, rows in origins(edges, sources, sink, selection, own=True):
         left = beside(chosen, asked.to_numpy()).rename_columns(
             ["result_id", *chosen.column_names[1:]]
         )

@@ -33,29 +33,6 @@ def results(reader: Reader, sink: Sink, selection: Selection, limit: int | None 
     return united([rows], pa.schema([*fixed(*FIXED), *own.fields(sink)]))
 
 
-def edges(reader: Reader, sink: Sink, selection: Selection) -> pa.Table:
-    """The edges of the selected results: `result_id`, `source_no`, `source_id`, `seq`."""
-    condition, params = selection.sql()
-    chosen = f"SELECT result_id, {SEQ} FROM {view(sink)} WHERE {condition}"
-    columns = "SELECT e.result_id, e.source_no, e.source_id, e.seq FROM edges e"
-    order = "ORDER BY e.result_id, e.source_no, e.source_id"
-    if selection.ids is not None and len(selection.ids) == 1:
-        # A known batch as a constant reads one or two row groups; a join reads them all.
-        seqs = ask(reader, chosen, params, selection)[SEQ].to_pylist() or [0]
-        return reader.query(
-            f"{columns} WHERE e.seq = {seqs[0]} AND e.sink_no = {sink.no} AND e.result_id = ? "
-            f"{order}",
-            [selection.ids[0]],
-        )
-    return ask(
-        reader,
-        f"{columns} JOIN ({chosen}) r ON e.result_id = r.result_id AND e.seq = r.{SEQ} "
-        f"WHERE e.sink_no = {sink.no} {order}",
-        params,
-        selection,
-    )
-
-
 def exists(reader: Reader, sink: Sink, result_id: int) -> bool:
     """Whether the sink has this result."""
     sql = f"SELECT 1 AS one FROM result_{sink.no} WHERE {ID} = ?"

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.errors import HeadwaterError, UnknownId, UnknownName
-from headwater.query import backward, forward, join, results
+from headwater.query import backward, forward, join, partial, results, stats
+from headwater.query.edges import LAZY, Edges
 from headwater.query.predicate import Selection, Time
 from headwater.store import ids as record_ids
 from headwater.store.catalog import Catalog, Sink, Source
@@ -16,6 +17,9 @@ from headwater.store.catalog import Catalog, Sink, Source
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headwater.flow.flow import Flow
+    from headwater.query.stats import Stats
+    from headwater.replay.result import ReplayedResult
     from headwater.store.reader import StoreReader
 
 ResultIds: TypeAlias = "int | Sequence[int] | pa.Array | pa.ChunkedArray"
@@ -27,9 +31,10 @@ class Store:
     Answers are `pyarrow.Table`s; times are UTC.
     """
 
-    def __init__(self, reader: StoreReader) -> None:
+    def __init__(self, reader: StoreReader, flow: Flow | None = None) -> None:
         self._reader = reader
         self._catalog = Catalog.read(reader.query)
+        self._edges = Edges(reader, self._catalog, flow)
 
     def results(
         self,
@@ -56,16 +61,24 @@ class Store:
         since: Time | None = None,
         until: Time | None = None,
         columns: bool = True,
+        to: str | None = None,
     ) -> pa.Table:
         """The source records of a result: `source`, `id`, `event_time`, own columns.
 
         With a list of results, or with conditions in place of ids, the first column is `result_id`.
         `columns=False` answers without the records' own columns, and so without the source.
+        `to` names a source, to leave out the others, or a step: then the answer has the rows of
+        that step which the result came from, in place of the records behind them.
         """
         known = self._sink(sink)
         selection, many = self._selection(result_id, where, since, until)
+        if to is not None and to not in {s.name for s in self._catalog.sources_of(known)}:
+            answer = partial.backward(self._edges, known, selection, to, columns=columns, many=many)
+            if not many and not answer.num_rows and selection.ids is not None:
+                self._require(known, selection.ids[0])
+            return answer
         answer = backward.backward(
-            self._reader, self._catalog, known, selection, columns=columns, many=many
+            self._edges, self._catalog, known, selection, columns=columns, many=many, to=to
         )
         if not many and not answer.num_rows and selection.ids is not None:
             self._require(known, selection.ids[0])
@@ -96,7 +109,7 @@ class Store:
             names = ", ".join(one.name for one in sinks)
             raise HeadwaterError(f"forward(where=...) needs sink=, one of: {names}")
         selection = Selection.of(None, where, since, until)
-        return forward.forward(self._reader, known, sinks, np.unique(asked), selection, many=many)
+        return forward.forward(self._edges, known, sinks, np.unique(asked), selection, many=many)
 
     def join(
         self,
@@ -110,10 +123,26 @@ class Store:
         """Each result beside each of its source records, with the own columns of both."""
         known = self._sink(sink)
         selection, many = self._selection(result_id, where, since, until)
-        answer = join.join(self._reader, self._catalog, known, selection)
+        answer = join.join(self._edges, self._catalog, known, selection)
         if not many and not answer.num_rows and selection.ids is not None:
             self._require(known, selection.ids[0])
         return answer
+
+    def replay(self, sink: str, result_id: int, *, steps: bool = False) -> ReplayedResult:
+        """Compute a result again from its provenance alone, and compare it with the stored one.
+
+        The answer has `row`, `matches`, `differences` by column, `sources` (the records) and, with
+        `steps=True`, the rows of every step on the way.
+        """
+        from headwater.replay.result import replay_result
+
+        known = self._sink(sink)
+        if known.capture == "none":
+            raise HeadwaterError(
+                f"sink {sink!r} was captured with capture='none': its results have no provenance"
+            )
+        records = self.backward(sink, result_id)
+        return replay_result(self._edges.engine, known, _result_id(result_id), records, steps=steps)
 
     def sources(self) -> pa.Table:
         """The registered sources."""
@@ -143,6 +172,21 @@ class Store:
         number = record_ids.resolved(source, id, self._reader.query)
         return entity_name(source.flow, source.name, number)
 
+    def stats(self) -> Stats:
+        """What the store takes in its file, by sink and by relation, and how it is encoded."""
+        self._refresh()
+        return stats.stats(self._reader, self._catalog)
+
+    @property
+    def replays(self) -> bool:
+        """Whether some sink's provenance is found by a replay, which needs Spark."""
+        return any(sink.capture in LAZY for sink in self._catalog.sinks)
+
+    @property
+    def rows_read(self) -> int:
+        """How many rows of source files the latest replay took in; 0 before the first."""
+        return self._edges.rows_read
+
     def close(self) -> None:
         """Let go of the store."""
         self._reader.close()
@@ -168,7 +212,7 @@ class Store:
         )
 
     def _refresh(self) -> None:
-        self._catalog = Catalog.read(self._reader.query)
+        self._catalog = self._edges.catalog = Catalog.read(self._reader.query)
 
     def _sink(self, name: str | None) -> Sink:
         if name is None:

@@ -18,6 +18,7 @@ from headwater.store.reader import Reader, StoreReader
 if TYPE_CHECKING:
     import os
 
+    from headwater.flow.flow import Flow
     from headwater.query import Store
 
 __all__ = [
@@ -34,8 +35,12 @@ __all__ = [
 ]
 
 
-def open(path: str | os.PathLike[str]) -> Store:  # noqa: A001
-    """The store at `path`, for queries."""
+def open(path: str | os.PathLike[str], flow: Flow | None = None) -> Store:  # noqa: A001
+    """The store at `path`, for queries.
+
+    `flow` is what replays run, where the copy in the store can't be used: after an upgrade of
+    Spark, or when a function of the flow is in a module that is not there.
+    """
     from headwater.query import Store
 
-    return Store(StoreReader(path))
+    return Store(StoreReader(path), flow)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     import pyarrow as pa
@@ -48,6 +48,8 @@ class FlowRegistration:
     definition: Mapping[str, Any]
     sources: tuple[SourceRegistration, ...]
     sinks: tuple[SinkRegistration, ...]
+    program: bytes | None = None
+    """The flow itself, for replays in other processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class ResultSet:
 
     rows: pa.Table
     origins: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[pa.ChunkedArray, pa.ChunkedArray]] = field(default_factory=dict)
+    """By source, the least and greatest position in each row's provenance, where captured so."""
     unique: bool = False
 
 
@@ -74,6 +78,8 @@ class Batch:
     results: Mapping[str, ResultSet] = field(default_factory=dict)
     records: Mapping[str, pa.Table] = field(default_factory=dict)
     files: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    arrivals: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
+    """By source, the files that the batch read: address and time in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,11 @@ class Source:
         return bool(self.definition.get("keep", "none") == "all")
 
     @property
+    def is_step(self) -> bool:
+        """Whether its records are the rows of a step, in terms of which a sink is captured."""
+        return bool(self.definition.get("kind") == "step")
+
+    @property
     def is_stream(self) -> bool:
         """Whether more records may come."""
         return bool(self.definition.get("kind", "stream") == "stream")
@@ -71,6 +76,11 @@ class Sink:
     name: str
     definition: Mapping[str, Any]
     schema: pa.Schema
+
+    @property
+    def capture(self) -> str:
+        """How the provenance of its results is captured."""
+        return str(self.definition.get("capture", "eager"))
 
     def reads(self, source: Source) -> bool:
         """Whether a result of this sink may stem from `source`."""

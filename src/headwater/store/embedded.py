@@ -93,6 +93,19 @@ class EmbeddedWriter:
         last: int | None = self._one("SELECT max(batch) FROM batches WHERE query_id = ?", query_id)
         return last
 
+    def arrivals(self, flow: str) -> dict[str, list[str]]:
+        """The files that the batches of a flow have read, by source."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT s.name, a.path FROM arrivals a JOIN sources s USING (source_no) "
+                "WHERE s.flow = ?",
+                [flow],
+            ).fetchall()
+        found: dict[str, list[str]] = {}
+        for name, path in rows:
+            found.setdefault(name, []).append(path)
+        return found
+
     @property
     def store_id(self) -> str:
         """What tells this store from every other, also after it was moved."""
@@ -178,6 +191,9 @@ class EmbeddedWriter:
         results = edges = records = 0
         for name, files in batch.files.items():
             ingest.insert_files(connection, self._source(flow, name), files)
+        for name, arrived in batch.arrivals.items():
+            if arrived:
+                ingest.insert_arrivals(connection, self._source(flow, name), arrived, seq)
         for name, rows in batch.records.items():
             records += ingest.insert_records(connection, self._source(flow, name), rows, seq)
         for name, part in batch.results.items():
@@ -188,6 +204,9 @@ class EmbeddedWriter:
             for origin, sets in part.origins.items():
                 source = self._source(flow, origin)
                 edges += ingest.insert_edges(connection, sink, source, final, sets, seq)
+            for origin, ends in part.intervals.items():
+                source = self._source(flow, origin)
+                ingest.insert_spans(connection, sink, source, final, ends, seq)
         connection.execute(
             "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, now())",
             [seq, batch.query_id, batch.batch, batch.watermark, results, edges, records],

@@ -106,6 +106,32 @@ def insert_edges(
     return len(results)
 
 
+def insert_spans(
+    connection: Connection,
+    sink: Sink,
+    source: Source,
+    ids: Ids,
+    ends: tuple[pa.ChunkedArray, pa.ChunkedArray],
+    seq: int,
+) -> None:
+    """Write the intervals of a sink's results in one source; a result with no record has none."""
+    spans = pa.table({"result_id": ids, "low": ends[0], "high": ends[1]})
+    with visible(connection, hw_spans=spans):
+        connection.execute(
+            f"INSERT INTO spans SELECT {seq}, {sink.no}, result_id, {source.no}, low, high "
+            "FROM hw_spans WHERE low IS NOT NULL ORDER BY result_id"
+        )
+
+
+def insert_arrivals(
+    connection: Connection, source: Source, files: Sequence[tuple[str, int]], seq: int
+) -> None:
+    """Write which files a batch read."""
+    connection.executemany(
+        f"INSERT INTO arrivals VALUES ({source.no}, {seq}, ?, ?)", [list(file) for file in files]
+    )
+
+
 def insert_records(connection: Connection, source: Source, rows: pa.Table, seq: int) -> int:
     """Write the records that are not stored yet; how many."""
     _check_columns(

@@ -24,7 +24,7 @@ def register(
     for part in parts:
         _check_columns(part.name, part.schema)
     connection.execute(
-        "INSERT OR REPLACE INTO flows VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO flows VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
             flow.flow,
             flow.capture,
@@ -32,6 +32,7 @@ def register(
             flow.checkpoint,
             flow.fingerprint,
             json.dumps(dict(flow.definition)),
+            flow.program,
         ],
     )
     sources = {known.name: known for known in catalog.sources if known.flow == flow.flow}

@@ -3,10 +3,12 @@
 | relation | one row per | columns |
 |---|---|---|
 | `meta` | fact about the store | `key`, `value`: `format`, `store_id`, `created_at`, `compacted` |
-| `flows` | streaming query of a flow | `flow`, `capture`, `query_id`, `checkpoint`, `fingerprint`, `definition` (JSON) |
+| `flows` | streaming query of a flow | `flow`, `capture`, `query_id`, `checkpoint`, `fingerprint`, `definition` (JSON), `program` (to replay) |
 | `sources` | source of a flow | `source_no`, `flow`, `name`, `definition` (JSON), `arrow` (its columns) |
 | `sinks` | sink of a flow | `sink_no`, `flow`, `name`, `definition` (JSON), `arrow` (its columns) |
 | `files` | file of a source with positional ids | `source_no`, `file_key`, `path`; id = `file_key << 32 \\| row_index` |
+| `arrivals` | file that a batch read | `source_no`, `seq`, `path`, `modified` (ms) |
+| `spans` | (result, source), captured as intervals | `seq`, `sink_no`, `result_id`, `source_no`, `low`, `high`: positions |
 | `batches` | committed batch | `seq` (its place in the store), `query_id`, `batch`, `watermark`, `results`, `edges`, `records`, `committed_at` |
 | `result_<sink_no>` | result | `__hw_id`, `__hw_time`, `__hw_seq`, `__hw_base` (the id it would have had, if it came before), own columns |
 | `record_<source_no>` | kept record | `__hw_id`, `__hw_time`, `__hw_seq`, `__hw_content` (hash), own columns |
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-FORMAT = 1
+FORMAT = 2
 DATABASE = "headwater.duckdb"
 SERVING = "serving.json"
 
@@ -36,7 +38,7 @@ RELATIONS = """
 CREATE TABLE meta (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
 CREATE TABLE flows (
     flow VARCHAR NOT NULL, capture VARCHAR NOT NULL, query_id VARCHAR PRIMARY KEY,
-    checkpoint VARCHAR, fingerprint VARCHAR, definition VARCHAR NOT NULL);
+    checkpoint VARCHAR, fingerprint VARCHAR, definition VARCHAR NOT NULL, program BLOB);
 CREATE TABLE sources (
     source_no SMALLINT PRIMARY KEY, flow VARCHAR NOT NULL, name VARCHAR NOT NULL,
     definition VARCHAR NOT NULL, arrow BLOB NOT NULL, UNIQUE (flow, name));
@@ -45,6 +47,11 @@ CREATE TABLE sinks (
     definition VARCHAR NOT NULL, arrow BLOB NOT NULL, UNIQUE (flow, name));
 CREATE TABLE files (
     source_no SMALLINT, file_key BIGINT, path VARCHAR NOT NULL, PRIMARY KEY (source_no, file_key));
+CREATE TABLE arrivals (
+    source_no SMALLINT NOT NULL, seq BIGINT NOT NULL, path VARCHAR NOT NULL,
+    modified BIGINT NOT NULL);
+CREATE TABLE spans (
+    seq BIGINT, sink_no SMALLINT, result_id BIGINT, source_no SMALLINT, low BIGINT, high BIGINT);
 CREATE TABLE batches (
     seq BIGINT NOT NULL, query_id VARCHAR, batch BIGINT, watermark TIMESTAMPTZ,
     results BIGINT NOT NULL, edges BIGINT NOT NULL, records BIGINT NOT NULL,

@@ -1,0 +1,64 @@
+"""A source's records as every lowering starts from them: read once, with one watermark node.
+
+All branches of a query must share a source's watermark node, or the slowest branch would hold the
+watermark of the others back; so the frames are made here, once, with what any mode may need.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
+
+from headwater.columns import quoted
+from headwater.lowering.identity import id_column, position_column
+from headwater.lowering.plain import read, watermarked
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from headwater.flow import nodes
+
+RECORD = "__hw_record"
+POSITION = "__hw_position"
+TIME = "__hw_time"
+
+
+class Sources:
+    """The frames of a flow's sources, each made once.
+
+    Beside the record's own columns a frame has its id, its event time and, for the sources in
+    `positions`, its place in the order of arrival.
+    """
+
+    def __init__(self, spark: SparkSession, positions: Container[str] = ()) -> None:
+        self.spark = spark
+        self._positions = positions
+        self._frames: dict[str, DataFrame] = {}
+
+    def frame(self, node: nodes.Source) -> DataFrame:
+        """A source's records with their annotations, below the watermark that it declares."""
+        if node.name not in self._frames:
+            records = read(self.spark, node)
+            added = {RECORD: id_column(node, records), TIME: event_time(node)}
+            if node.name in self._positions:
+                added[POSITION] = position_column(node)
+            self._frames[node.name] = watermarked(records.withColumns(added), node)
+        return self._frames[node.name]
+
+
+def event_time(node: nodes.Source) -> Column:
+    """A copy of a record's event time.
+
+    It is made before the watermark is set, and without Spark's mark: two columns marked as event
+    time in one frame are an error in Spark.
+    """
+    time = quoted(node.event_time) if node.event_time else F.lit(None).cast(TimestampType())
+    return unmarked(time)
+
+
+def unmarked(time: Column) -> Column:
+    """The time without Spark's mark of an event-time column."""
+    return time.alias(TIME, metadata={})

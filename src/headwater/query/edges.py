@@ -1,0 +1,178 @@
+"""Edges between results and records: read from the store, or found by a replay.
+
+A sink captured as `eager` has its edges in the store. For the lazy modes a replay finds them, of
+all asked results at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.query import records
+from headwater.query.columns import FIXED
+from headwater.query.results import ask, view
+from headwater.store.batch import ID, SEQ, TIME
+from headwater.store.compaction import COMPACTED
+
+if TYPE_CHECKING:
+    from headwater.query.predicate import Selection
+    from headwater.replay.engine import Engine
+    from headwater.store.catalog import Catalog, Sink, Source
+    from headwater.store.reader import StoreReader
+
+LAZY = ("ancestors", "intervals")
+Ids = npt.NDArray[np.int64]
+
+_OF_RESULTS = pa.schema(
+    [
+        ("result_id", pa.int64()),
+        ("source_no", pa.int16()),
+        ("source_id", pa.int64()),
+        ("seq", pa.int64()),
+    ]
+)
+_OF_RECORDS = pa.schema(
+    [
+        ("source_id", pa.int64()),
+        ("sink_no", pa.int16()),
+        ("result_id", pa.int64()),
+        ("seq", pa.int64()),
+    ]
+)
+
+
+class Edges:
+    """The edges of a store."""
+
+    def __init__(self, reader: StoreReader, catalog: Catalog, flow: Any = None) -> None:
+        self.reader = reader
+        self.catalog = catalog
+        self._flow = flow
+        self._engine: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """What replays; it needs Spark, so it is made only when it is asked for."""
+        from headwater.replay.engine import Engine
+
+        if self._engine is None:
+            self._engine = Engine(self.reader, self.catalog)
+            if self._flow is not None:
+                self._engine.use(self._flow)
+        self._engine.catalog = self.catalog
+        return self._engine
+
+    @property
+    def rows_read(self) -> int:
+        """How many rows of source files the latest replay took in; 0 before the first."""
+        return 0 if self._engine is None else self._engine.rows_read
+
+    def of_results(self, sink: Sink, selection: Selection) -> pa.Table:
+        """The edges of the selected results: `result_id`, `source_no`, `source_id`, `seq`."""
+        if sink.capture in LAZY:
+            return self._replayed(sink, self.chosen(sink, selection))
+        condition, params = selection.sql()
+        chosen = f"SELECT result_id, {SEQ} FROM {view(sink)} WHERE {condition}"
+        columns = "SELECT e.result_id, e.source_no, e.source_id, e.seq FROM edges e"
+        order = "ORDER BY e.result_id, e.source_no, e.source_id"
+        if selection.ids is not None and len(selection.ids) == 1:
+            # A known batch as a constant reads one or two row groups; a join reads them all.
+            seqs = ask(self.reader, chosen, params, selection)[SEQ].to_pylist() or [0]
+            return self.reader.query(
+                f"{columns} WHERE e.seq = {seqs[0]} AND e.sink_no = {sink.no} "
+                f"AND e.result_id = ? {order}",
+                [selection.ids[0]],
+            )
+        return ask(
+            self.reader,
+            f"{columns} JOIN ({chosen}) r ON e.result_id = r.result_id AND e.seq = r.{SEQ} "
+            f"WHERE e.sink_no = {sink.no} {order}",
+            params,
+            selection,
+        )
+
+    def of_records(self, source: Source, sinks: tuple[Sink, ...], ids: Ids) -> pa.Table:
+        """The edges of records: `source_id`, `sink_no`, `result_id`, `seq`, in this order."""
+        # Exact whatever is compacted meanwhile: see store/schema.py.
+        upto = self.reader.query(COMPACTED)[0][0].as_py()
+        if len(ids) == 1:
+            match, params = "= ?", [int(ids[0])] * 2
+        else:
+            match, params = "IN (SELECT unnest(?::BIGINT[]))", [ids.tolist()] * 2
+        columns = "source_id, sink_no, result_id, seq"
+        condition = f"source_no = {source.no} AND source_id {match}"
+        stored = self.reader.query(
+            f"SELECT {columns} FROM edges_by_record WHERE {condition} AND seq <= {upto} UNION ALL "
+            f"SELECT {columns} FROM edges WHERE {condition} AND seq > {upto} ORDER BY ALL",
+            params,
+        )
+        lazy = [sink for sink in sinks if sink.capture in LAZY]
+        if not lazy:
+            return stored
+        tables = [stored, *(self._reached(source, sink, ids) for sink in lazy)]
+        return pa.concat_tables(table.cast(_OF_RECORDS) for table in tables).sort_by(
+            [(name, "ascending") for name in _OF_RECORDS.names]
+        )
+
+    def rows_of_step(self, sink: Sink, source: Source, results: Ids, keys: Ids) -> pa.Table:
+        """The rows of a step in terms of which a sink is captured, by their keys."""
+        engine = self.engine
+        engine.sets(sink, np.unique(results), to=source.name)
+        rows = engine.rows_of(sink, source.name, np.unique(keys))
+        schema = pa.schema([(ID, pa.int64()), (TIME, FIXED["event_time"]), *source.schema])
+        return pa.table(
+            [column.cast(f.type) for column, f in zip(rows.columns, schema, strict=True)],
+            schema=schema,
+        )
+
+    def chosen(self, sink: Sink, selection: Selection) -> pa.Table:
+        """The selected results: `result_id` and the batch, as `__hw_seq`."""
+        condition, params = selection.sql()
+        sql = f"SELECT result_id, {SEQ} FROM {view(sink)} WHERE {condition}"
+        return ask(self.reader, sql, params, selection)
+
+    def _replayed(self, sink: Sink, chosen: pa.Table) -> pa.Table:
+        if not chosen.num_rows:
+            return _OF_RESULTS.empty_table()
+        found = self.engine.sets(sink, chosen["result_id"].to_numpy())
+        sources = {source.name: source.no for source in self.catalog.sources_of(sink)}
+        numbers = np.array([sources[name] for name in found["source"].to_pylist()], np.int16)
+        places = pc.index_in(found["result_id"], chosen["result_id"])
+        edges = pa.table(
+            [
+                found["result_id"],
+                pa.array(numbers),
+                found["source_id"],
+                chosen[SEQ].take(places),
+            ],
+            schema=_OF_RESULTS,
+        )
+        return edges.sort_by(
+            [(name, "ascending") for name in ("result_id", "source_no", "source_id")]
+        )
+
+    def _reached(self, source: Source, sink: Sink, ids: Ids) -> pa.Table:
+        """The edges of records to a sink that has none stored: of those that may have some."""
+        from headwater.replay.candidates import candidates
+
+        own = records.found(self.reader, source, ids)
+        if not own.num_rows:
+            return _OF_RECORDS.empty_table()
+        condition = candidates(self.engine.node(sink), source.name, own)
+        names = ", ".join(["__hw_id AS result_id", f"{SEQ}"])
+        chosen = self.reader.query(f"SELECT {names} FROM result_{sink.no} WHERE {condition}")
+        edges = self._replayed(sink, chosen)
+        mine = pc.and_(
+            pc.equal(edges["source_no"], source.no),
+            pc.is_in(edges["source_id"], pa.array(ids)),
+        )
+        edges = edges.filter(mine)
+        number = pa.array(np.full(edges.num_rows, sink.no, np.int16))
+        return pa.table(
+            [edges["source_id"], number, edges["result_id"], edges["seq"]], schema=_OF_RECORDS
+        )

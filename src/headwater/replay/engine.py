@@ -1,0 +1,316 @@
+"""The lazy engine: a slice of the sources, the flow run over it in batch, and what came of it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.columns import quoted
+from headwater.errors import StoreError, UnsupportedError
+from headwater.flow import nodes
+from headwater.flow.determinism import why_not
+from headwater.flow.expressions import unaliased
+from headwater.flow.jvm import sequence
+from headwater.lowering.eager import as_array, origin
+from headwater.lowering.outputs import ID, result_id
+from headwater.lowering.sources import RECORD
+from headwater.lowering.sources import TIME as TIMED
+from headwater.lowering.tracing import KEY, Traced
+from headwater.replay import programs, shape
+from headwater.replay.columns import aggregate_key
+from headwater.replay.lowering import Lateness, Question, Replayed
+from headwater.replay.reading import Past, Reading, Slices
+from headwater.replay.schedule import Schedule, is_streaming
+from headwater.replay.slicing import HIGH, LOW, TIME, Slice, slices
+from headwater.session import adopt_or_start
+from headwater.spark_errors import one_line
+from headwater.store.batch import BASE, SEQ
+from headwater.store.batch import ID as STORED_ID
+from headwater.store.batch import TIME as STORED_TIME
+from headwater.store.schema import quoted as sql_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from headwater.store.catalog import Catalog, Sink
+    from headwater.store.reader import StoreReader
+
+Ids = npt.NDArray[np.int64]
+
+MOST_VALUES = 1_000
+_SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A flow run again for some results of one sink: its lowering, and what it was run over."""
+
+    node: nodes.Sink
+    lowering: Replayed
+    readings: dict[str, Reading]
+    parts: dict[str, Slice]
+
+    @property
+    def rows(self) -> Traced:
+        """The sink's rows, with ids and sets."""
+        rows = self.lowering.lower(self.node)
+        return rows.with_df(rows.df.withColumn(ID, result_id(self.node)))
+
+
+class Engine:
+    """Replays of a store's flows."""
+
+    def __init__(self, reader: StoreReader, catalog: Catalog) -> None:
+        self._reader = reader
+        self.catalog = catalog
+        self._sinks: dict[str, programs.Sinks] = {}
+        self.last: Replay | None = None
+        """The latest replay."""
+        self.rows_read = 0
+        """How many rows of source files the latest replay took in."""
+
+    def sets(
+        self, sink: Sink, result_ids: Sequence[int] | Ids, *, to: str | None = None
+    ) -> pa.Table:
+        """The edges of results: `result_id`, `source` (or the step `to`), `source_id`."""
+        asked = self.asked(sink, result_ids)
+        tables = []
+        for query_id in pc.unique(asked["query_id"]).to_pylist():
+            own = asked.filter(pc.equal(asked["query_id"], query_id))
+            tables.append(self._sets(sink, query_id, own, to))
+        schema = pa.schema([("result_id", pa.int64()), ("source", pa.string())])
+        schema = schema.append(pa.field("source_id", pa.int64()))
+        return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def asked(self, sink: Sink, result_ids: Sequence[int] | Ids) -> pa.Table:
+        """What the store knows of some results: ids, time, batch, intervals, own columns."""
+        own = "".join(
+            f", r.{sql_name(name)} AS {sql_name('own ' + name)}" for name in sink.schema.names
+        )
+        ids = np.asarray(result_ids, np.int64)
+        rows = self._reader.query(
+            f"SELECT r.{STORED_ID} AS result_id, coalesce(r.{BASE}, r.{STORED_ID}) AS base, "
+            f"epoch_us(r.{STORED_TIME}) AS {TIME}, b.query_id, b.batch{own} "
+            f"FROM result_{sink.no} r JOIN batches b ON r.{SEQ} = b.seq "
+            f"WHERE r.{STORED_ID} IN (SELECT unnest(?::BIGINT[]))",
+            [ids.tolist()],
+        )
+        if sink.capture != "intervals":
+            return rows
+        spans = self._reader.query(
+            f"SELECT result_id, source_no, low, high FROM spans WHERE sink_no = {sink.no} "
+            "AND result_id IN (SELECT unnest(?::BIGINT[]))",
+            [ids.tolist()],
+        )
+        for source in self.catalog.sources_of(sink):
+            mine = spans.filter(pc.equal(spans["source_no"], source.no))
+            places = pc.index_in(rows["result_id"], mine["result_id"])
+            for name, column in ((LOW, "low"), (HIGH, "high")):
+                rows = rows.append_column(name + source.name, mine[column].take(places))
+        return rows
+
+    def replay(
+        self,
+        sink: Sink,
+        query_id: str,
+        asked: pa.Table,
+        *,
+        to: str | None = None,
+        alone: Mapping[str, Ids] | None = None,
+    ) -> Replay:
+        """A flow made ready to run again for some results of a sink.
+
+        `alone` has ids of records by source, which then are all that it runs over.
+        """
+        node = self.node(sink)
+        for above in node.upstream():
+            if (why := why_not(above)) is not None:
+                raise UnsupportedError(
+                    f"sink {sink.name!r} can't be replayed: {above.kind} step {above.step!r} at "
+                    f"{above.site}: {why}"
+                )
+        if to is not None and all(to != above.step for above in node.upstream()):
+            steps = ", ".join(n.step for n in node.upstream() if n is not node)
+            raise StoreError(f"sink {sink.name!r} has no step {to!r} above it; it has: {steps}")
+        spark = _own_session()
+        until = int(pc.max(asked["batch"]).as_py())
+        past = Past(spark, self._reader, query_id, until)
+        parts = slices(node, sink.capture, asked)
+        readings = {
+            source.name: past.read(above, source, parts[source.name])
+            for source in self.catalog.sources_of(sink)
+            if isinstance(above := _step(node, source.name), nodes.Source)
+        }
+        if alone is not None:
+            readings = {
+                name: replace(reading, df=with_ids(reading.df, RECORD, alone.get(name, ())))
+                for name, reading in readings.items()
+            }
+        deciding = shape.deciding(node) if alone is None else ()
+        survivors = frozenset(dedup.step for dedup in deciding)
+        question = Question(to=to, survivors=survivors, only=_only(node, asked))
+        lateness = self._lateness(node, query_id, until, readings)
+        self.last = Replay(node, Replayed(Slices(readings), lateness, question), readings, parts)
+        return self.last
+
+    def node(self, sink: Sink) -> nodes.Sink:
+        """The node of a sink, from the flow at hand or from the store."""
+        if sink.flow not in self._sinks:
+            self._sinks[sink.flow] = self._load(sink.flow, self._reader.path)
+        sinks = self._sinks[sink.flow]
+        if sink.name not in sinks:
+            raise StoreError(f"flow {sink.flow!r} has no sink {sink.name!r} any more")
+        return sinks[sink.name]
+
+    def use(self, flow: Any) -> None:
+        """Take a flow as it is here, instead of what the store has of it."""
+        self._sinks[flow.name] = dict(flow.sinks)
+
+    def rows_of(self, sink: Sink, step: str, keys: Ids) -> pa.Table:
+        """The rows of a step in the latest replay, by their keys: `id`, `event_time`, own."""
+        assert self.last is not None
+        node = _step(self.last.node, step)
+        with explained(sink):
+            rows = self.last.lowering.lower(node)
+            df = with_ids(rows.df, KEY, keys)
+            columns = [quoted(c) for c in rows.columns]
+            found = df.select(F.col(KEY).alias("id"), F.col(TIMED).alias("event_time"), *columns)
+            return found.dropDuplicates(["id"]).toArrow()
+
+    def _load(self, flow: str, store: Path) -> programs.Sinks:
+        if (here := programs.at_hand(store, flow)) is not None:
+            return dict(here.sinks)
+        rows = self._reader.query("SELECT program FROM flows WHERE flow = ?", [flow])
+        program = rows["program"][0].as_py() if rows.num_rows else None
+        if program is None:
+            raise StoreError(
+                f"the store has no copy of flow {flow!r} to replay: open it with the flow itself, "
+                "headwater.open(path, flow=flow)"
+            )
+        return programs.loaded(program, store, flow)
+
+    def _lateness(
+        self, node: nodes.Sink, query_id: str, until: int, readings: dict[str, Reading]
+    ) -> Lateness | None:
+        if not is_streaming(node):
+            return None
+        rows = self._reader.query(
+            "SELECT coalesce(epoch_ms(watermark), 0) AS w FROM batches "
+            "WHERE query_id = ? AND batch <= ? ORDER BY batch",
+            [query_id, until],
+        )
+        firsts = [r.first_batch for r in readings.values() if r.first_batch is not None]
+        return Lateness(Schedule(tuple(rows["w"].to_pylist())), min(firsts, default=0))
+
+    def _sets(self, sink: Sink, query_id: str, asked: pa.Table, to: str | None) -> pa.Table:
+        replay = self.replay(sink, query_id, asked, to=to)
+        with explained(sink):
+            rows = replay.rows
+            only = with_ids(rows.df, ID, asked["base"].to_numpy())
+            sources = tuple(rows.origins)
+            df = only.select(ID, *(as_array(rows, source) for source in sources))
+            found = df.toArrow()
+            self.rows_read = _rows_read(df)
+        _require_all(sink, asked, found)
+        tables = []
+        for source in sources:
+            sets = found[origin(source)].combine_chunks()
+            parents = pc.list_parent_indices(sets)
+            pairs = pa.table({"base": found[ID].take(parents), "source_id": sets.flatten()})
+            pairs = pairs.group_by(["base", "source_id"]).aggregate([])
+            of = asked.select(["result_id", "base"]).join(pairs, "base", join_type="inner")
+            name = pa.repeat(pa.scalar(source), of.num_rows)
+            tables.append(
+                pa.table(
+                    {"result_id": of["result_id"], "source": name, "source_id": of["source_id"]}
+                )
+            )
+        return pa.concat_tables(tables)
+
+
+def with_ids(df: DataFrame, column: str, ids: Any) -> DataFrame:
+    """The rows whose id is one of some."""
+    values = np.unique(ids)
+    if len(values) <= MOST_VALUES:
+        return df.filter(quoted(column).isin(values.tolist()))
+    wanted = df.sparkSession.createDataFrame(pa.table({column: values}))
+    return df.join(F.broadcast(wanted), column, "left_semi")
+
+
+@contextmanager
+def explained(sink: Sink) -> Iterator[None]:
+    """What Spark says about a replay, in one line."""
+    try:
+        yield
+    except PySparkException as error:
+        raise StoreError(f"replaying sink {sink.name!r} failed: {one_line(error)}") from error
+
+
+def _rows_read(df: DataFrame) -> int:
+    """The rows that came out of the files' readers when a frame was collected."""
+    scans = sequence(df._jdf.queryExecution().executedPlan().collectLeaves())
+    read = 0
+    for scan in scans:
+        metric = scan.metrics().get("numOutputRows")
+        if scan.nodeName().startswith("Scan") and metric.isDefined():
+            read += int(metric.get().value())
+    return read
+
+
+def _require_all(sink: Sink, asked: pa.Table, found: pa.Table) -> None:
+    missing = np.setdiff1d(asked["base"].to_numpy(), found[ID].to_numpy())
+    if len(missing):
+        raise StoreError(
+            f"sink {sink.name!r}: result {missing[0]} did not come out of its replay: the source "
+            "or the flow's code has changed since; capture='eager' keeps sets beside results"
+        )
+
+
+def _step(node: nodes.Sink, step: str) -> nodes.Node:
+    return next(above for above in node.upstream() if above.step == step)
+
+
+def _own_session() -> SparkSession:
+    """A session with the settings of the user's, and some for short batch queries."""
+    active = adopt_or_start()
+    own = SparkSession(active.sparkContext, active._jsparkSession.cloneSession())
+    for name, value in _SETTINGS.items():
+        own.conf.set(name, value)
+    return own
+
+
+def _only(node: nodes.Sink, asked: pa.Table) -> dict[str, Column]:
+    """The groups of the last aggregate that the asked results are, as far as they show their keys.
+
+    Spark pushes such a condition below other steps, down to the source where that is right.
+    """
+    conditions: dict[str, Column] = {}
+    for name in asked.column_names:
+        if not name.startswith("own "):
+            continue
+        found = aggregate_key(node, name.removeprefix("own "))
+        kind = asked.schema.field(name).type
+        plain = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind)
+        if found is None or not plain or asked[name].null_count:
+            continue
+        values = pc.unique(asked[name]).to_pylist()
+        if len(values) <= MOST_VALUES:
+            step, at = found
+            condition = unaliased(step.keys[at]).isin(values)
+            known = conditions.get(step.step)
+            conditions[step.step] = condition if known is None else known & condition
+    return conditions

@@ -1,0 +1,187 @@
+"""The `eager` lowering run again in batch: rows know the micro-batch in which they came.
+
+A streaming run drops what comes late, and a batch run would not. So each row carries the number of
+the batch in which it arrived at the next step; every step with state drops the rows that Spark's
+watermark made late in that batch, and gives its own rows the batch in which Spark gave them out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field as with_default
+from typing import TYPE_CHECKING, ClassVar
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from headwater.columns import is_window, quoted
+from headwater.errors import UnsupportedError
+from headwater.flow.windows import Session
+from headwater.lowering.eager import Eager
+from headwater.lowering.sources import TIME, Sources, unmarked
+from headwater.lowering.tracing import KEY, LEFT, MARK, RIGHT, Origins, Traced, marked
+from headwater.replay.schedule import Schedule, Times, joins_streams
+from headwater.replay.sessions import assign_sessions, is_session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headwater.flow import nodes
+
+BATCH = "__hw_batch"
+SPAN = "__hw_span"
+PAST = "__hw_past"
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """A run's watermarks from the first batch on that a slice has rows of."""
+
+    schedule: Schedule
+    first: int = 0
+
+    def in_time(self, step: nodes.Node, past: Column) -> Column:
+        """Whether a row was not late for a step; `past` is the time by which it counts as past."""
+        limits = self.schedule.let_in(step)[self.first :]
+        if not limits.any():
+            return F.lit(True)
+        place = (F.col(BATCH) - F.lit(self.first - 1)).cast("int")
+        return past.isNull() | (F.unix_micros(past) > F.element_at(F.lit(limits), place) * 1000)
+
+    def given_out(self, limits: Times, past: Column) -> Column:
+        """The first batch whose limit a time does not pass; the number of all batches if none."""
+        earlier = F.filter(F.lit(limits[self.first :]), lambda w: w * 1000 < F.unix_micros(past))
+        batch = F.size(earlier).cast("bigint") + F.lit(self.first)
+        return F.when(past.isNull(), F.lit(len(limits))).otherwise(batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a replay has to find out, beyond the sets of source ids."""
+
+    to: str | None = None
+    """The step in terms of whose rows provenance is asked for, instead of the sources'."""
+    survivors: frozenset[str] = frozenset()
+    """Deduplications whose survivor must be known; of the others all candidates go on."""
+    only: Mapping[str, Column] = with_default(default_factory=dict)
+    """Conditions on the rows that enter some steps: others can't become what was asked for."""
+
+
+class Replayed(Eager):
+    """Sets of source ids, as `eager` has them, over slices of the sources.
+
+    `frames` has the slice of each source, with the ids, times and batches of its records.
+    """
+
+    name: ClassVar[str] = "replay"
+
+    def __init__(
+        self, sources: Sources, lateness: Lateness | None, question: Question | None = None
+    ) -> None:
+        self.question = question or Question()
+        steps = frozenset[str]() if self.question.to is None else frozenset({self.question.to})
+        super().__init__(sources, steps)
+        self.lateness = lateness
+
+    # --- the rule: eager's, and the batch -----------------------------------------------------
+
+    def visit_static(self, node: nodes.Static) -> Traced:
+        rows = super().visit_static(node)
+        return rows.with_df(rows.df.withColumn(BATCH, F.lit(0).cast("bigint")))
+
+    def visit_watermark(self, node: nodes.Watermark, rows: Traced) -> Traced:
+        timed = rows.df.withColumn(TIME, unmarked(F.col(node.column)))
+        others = {name: unmarked(quoted(name)) for name in marked(timed.schema)}
+        marks = {**others, node.column: as_event_time(node.column)}
+        return rows.with_df(timed.withColumns(marks))
+
+    def aligned(self, rows: Traced, origins: Origins) -> list[Column]:
+        return [*super().aligned(rows, origins), F.col(BATCH)]
+
+    def collected(self, rows: Traced) -> tuple[list[Column], dict[str, Column]]:
+        collected, made = super().collected(rows)
+        return [*collected, F.max(BATCH).alias(BATCH)], made
+
+    def paired(
+        self, node: nodes.Join, left: Traced, right: Traced, origins: Origins
+    ) -> dict[str, Column]:
+        batch = F.greatest(LEFT + BATCH, RIGHT + BATCH)
+        if node.how == "left_outer" and self._loses_rows(node):
+            assert self.lateness is not None
+            # A row without a partner comes out when none can come any more.
+            limits = self.lateness.schedule.given_out(node) - node.waits[0]
+            alone = self.lateness.given_out(limits, F.col(LEFT + PAST))
+            batch = F.when(F.col(RIGHT + KEY).isNull(), F.greatest(batch, alone)).otherwise(batch)
+        return {**super().paired(node, left, right, origins), BATCH: batch}
+
+    # --- steps that keep state ----------------------------------------------------------------
+
+    def visit_aggregate(self, node: nodes.Aggregate, rows: Traced) -> Traced:
+        keys = [e.column for e in node.keys]
+        if node.step in self.question.only:
+            rows = rows.with_df(rows.df.filter(self.question.only[node.step]))
+        if self.lateness is None:
+            return self.grouped(node, rows, keys)
+        heading = rows.df.select(*keys)
+        times = marked(heading.schema)
+        if len(times) != 1:
+            raise UnsupportedError(f"step {node.step!r}: no key is the event time")
+        at = heading.columns.index(times[0])
+        df = rows.df.withColumn(SPAN, keys[at])
+        field = heading.schema[at]
+        # A window made of sessions' times has their mark as well, without being one.
+        if isinstance(node.window, Session) or (node.window is None and is_session(field)):
+            others = keys[:at] + keys[at + 1 :]
+            limits = self.lateness.schedule.let_in(node)
+            df = assign_sessions(df, SPAN, BATCH, others, limits)
+        else:
+            df = df.filter(self.lateness.in_time(node, _past(df, SPAN)))
+        keys[at] = quoted(SPAN).alias(times[0])
+        groups = self.grouped(node, rows.with_df(df), keys)
+        limits = self.lateness.schedule.given_out(node)
+        batch = self.lateness.given_out(limits, _past(groups.df, times[0]))
+        return groups.with_df(self._given_out(groups.df.withColumn(BATCH, batch)))
+
+    def visit_join(self, node: nodes.Join, left: Traced, right: Traced) -> Traced:
+        if not self._loses_rows(node):
+            return super().visit_join(node, left, right)
+        pairs = super().visit_join(node, self._in_time(node, left), self._in_time(node, right))
+        return pairs.with_df(self._given_out(pairs.df))
+
+    def visit_deduplicate(self, node: nodes.Deduplicate, rows: Traced) -> Traced:
+        if node.step not in self.question.survivors:
+            return rows
+        if self.lateness is not None:
+            rows = self._in_time(node, rows)
+        # The columns hold the record's id: rows that share them are deliveries of one record, of
+        # which the first counts.
+        columns = node.columns if node.columns else rows.columns
+        order = Window.partitionBy(*map(quoted, columns)).orderBy(BATCH)
+        numbered = rows.df.withColumn(SPAN, F.row_number().over(order))
+        return rows.with_df(numbered.filter(F.col(SPAN) == 1).drop(SPAN, PAST))
+
+    def _loses_rows(self, node: nodes.Join) -> bool:
+        return self.lateness is not None and joins_streams(node)
+
+    def _in_time(self, node: nodes.Join | nodes.Deduplicate, rows: Traced) -> Traced:
+        assert self.lateness is not None
+        times = marked(rows.df.schema)
+        past = _past(rows.df, times[0]) if times else F.lit(None).cast("timestamp")
+        timed = rows.df.withColumn(PAST, past.alias(PAST, metadata={}))
+        return rows.with_df(timed.filter(self.lateness.in_time(node, F.col(PAST))))
+
+    def _given_out(self, df: DataFrame) -> DataFrame:
+        """The rows that the run gave out before it ended."""
+        assert self.lateness is not None
+        return df.filter(F.col(BATCH) < len(self.lateness.schedule.watermarks))
+
+
+def as_event_time(column: str) -> Column:
+    """A column with Spark's mark of the event time, which a batch frame gets in no other way."""
+    return quoted(column).alias(column, metadata={MARK: 0})
+
+
+def _past(df: DataFrame, name: str) -> Column:
+    """The time by which a row counts as past: a window's end, or the moment itself."""
+    column = quoted(name)
+    return column["end"] if is_window(df.schema[name].dataType) else column

@@ -1,0 +1,205 @@
+"""Slices of sources as batch frames: read again from their files, or from the store's copies."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.capture.decode import arrow_schema
+from headwater.columns import quoted
+from headwater.errors import StoreError
+from headwater.lowering.identity import file_positions, has_files, id_column, position_column
+from headwater.lowering.sources import POSITION, RECORD, TIME, Sources, event_time
+from headwater.replay.lowering import BATCH, as_event_time
+from headwater.replay.slicing import Slice, contains
+from headwater.store.batch import ID, SEQ
+from headwater.store.batch import TIME as STORED_TIME
+from headwater.store.reread import gone, local
+from headwater.store.schema import quoted as sql_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headwater.flow import nodes
+    from headwater.store.catalog import Source
+    from headwater.store.reader import Reader
+
+FILE, FIRST, LAST = "__hw_file", "__hw_first", "__hw_last"
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A slice that is ready to be read."""
+
+    df: DataFrame
+    first_batch: int | None
+    files: int
+
+
+class Slices(Sources):
+    """Slices in place of the sources themselves."""
+
+    def __init__(self, readings: dict[str, Reading]) -> None:
+        self._frames = {name: reading.df for name, reading in readings.items()}
+
+    def frame(self, node: nodes.Source) -> DataFrame:
+        return self._frames[node.name]
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a run had read by the end of one of its batches."""
+
+    spark: SparkSession
+    reader: Reader
+    query_id: str
+    until: int
+
+    def read(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
+        """A slice of a source: the records with id, time and the batch in which they came."""
+        if node.keep == "all" or not has_files(node):
+            return self._kept(node, source, part)
+        if not node.streaming:
+            return Reading(self._static(node, part), None, 0)
+        return self._files(node, source, part)
+
+    def _files(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
+        arrived = self.reader.query(
+            "SELECT a.path, a.modified, b.batch FROM arrivals a JOIN batches b USING (seq) "
+            "WHERE a.source_no = ? AND b.query_id = ? AND b.batch <= ? ORDER BY b.batch, a.path",
+            [source.no, self.query_id, self.until],
+        ).to_pylist()
+        files = []
+        for file in arrived:
+            bounds: tuple[int, int] | None = file_positions(file["modified"])
+            if part.positions is not None:
+                assert bounds is not None
+                bounds = contains(part.positions, *bounds)
+            if bounds is not None and not part.is_empty:
+                # The column `_metadata.file_path` has one slash where Spark's log has three.
+                path = file["path"].replace("file:///", "file:/")
+                files.append((path, file["batch"], *bounds))
+                _require(source, file["path"], file["modified"])
+        if not files:
+            return Reading(_timed(node, _empty(self.spark, node)), None, 0)
+        records = self._load(node, [local(path) for path, *_ in files])
+        frame = _identified(node, records).withColumn(FILE, F.col("_metadata.file_path"))
+        if part.positions is not None:
+            frame = frame.withColumn(POSITION, position_column(node))
+        frame = _narrowed(node, frame, part)
+        table = pa.table(
+            dict(zip((FILE, BATCH, FIRST, LAST), map(list, zip(*files, strict=True)), strict=True))
+        )
+        frame = frame.join(F.broadcast(self.spark.createDataFrame(table)), FILE)
+        if part.positions is not None:
+            frame = frame.filter(F.col(POSITION).between(F.col(FIRST), F.col(LAST)))
+        frame = frame.drop(FILE, FIRST, LAST, POSITION)
+        return Reading(_timed(node, frame), min(batch for _, batch, *_ in files), len(files))
+
+    def _static(self, node: nodes.Source, part: Slice) -> DataFrame:
+        frame = _identified(node, self._load(node, [str(node.path)], patterns=True))
+        if part.positions is not None:
+            frame = frame.withColumn(POSITION, position_column(node))
+            frame = _narrowed(node, frame, part).drop(POSITION)
+        return frame.withColumn(BATCH, F.lit(0).cast("bigint"))
+
+    def _load(self, node: nodes.Source, paths: list[str], *, patterns: bool = False) -> DataFrame:
+        assert node.format is not None
+        assert node.path is not None
+        reader = self.spark.read.format(node.format).schema(node.schema)
+        reader = reader.options(**dict(node.options))
+        if not patterns:
+            # These are names of files, whatever characters they have.
+            reader = reader.option("__globPaths__", "false")
+        if os.path.isdir(node.path):
+            # So that columns which Spark takes from folder names are there as they were.
+            reader = reader.option("basePath", node.path)
+        return reader.load(paths)
+
+    def _kept(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
+        conditions = ["true"]
+        if part.positions is not None:
+            conditions.append(_within(f"r.{ID}", part.positions, "{}"))
+        if part.times is not None:
+            conditions.append(_within(f"r.{STORED_TIME}", part.times, "make_timestamptz({})"))
+        where = " AND ".join(conditions)
+        own = ", ".join(f"r.{sql_name(name)}" for name in source.schema.names)
+        rows = self.reader.query(
+            f"SELECT {own}, r.{ID} AS {RECORD}, b.batch AS {BATCH} FROM record_{source.no} r "
+            f"JOIN batches b ON r.{SEQ} = b.seq WHERE b.batch <= {self.until} AND {where}"
+        )
+        schema = arrow_schema(node.schema).append(pa.field(RECORD, pa.int64()))
+        schema = schema.append(pa.field(BATCH, pa.int64()))
+        table = pa.table([rows[f.name].cast(f.type) for f in schema], schema=schema)
+        frame = self.spark.createDataFrame(table).withColumn(TIME, event_time(node))
+        if not node.streaming:
+            return Reading(frame.withColumn(BATCH, F.lit(0).cast("bigint")), None, 0)
+        first = min(rows[BATCH].to_pylist(), default=None)
+        return Reading(_timed(node, frame), first, 0)
+
+
+def _identified(node: nodes.Source, records: DataFrame) -> DataFrame:
+    return records.withColumns({RECORD: id_column(node, records), TIME: event_time(node)})
+
+
+def _timed(node: nodes.Source, frame: DataFrame) -> DataFrame:
+    """With the mark of the event time where the source declares a watermark."""
+    if node.event_time is None or node.watermark is None:
+        return frame
+    return frame.withColumn(node.event_time, as_event_time(node.event_time))
+
+
+def _narrowed(node: nodes.Source, frame: DataFrame, part: Slice) -> DataFrame:
+    """Only the rows of a slice, by conditions that Spark can push into the files' reader."""
+    if part.times is not None:
+        assert node.event_time is not None
+        time = quoted(node.event_time)
+        frame = frame.filter(_any([time.between(_moment(a), _moment(b)) for a, b in part.times]))
+    if part.positions is not None:
+        frame = frame.filter(_any([F.col(POSITION).between(a, b) for a, b in part.positions]))
+    return frame
+
+
+def _within(column: str, spans: Sequence[tuple[int, int]], form: str) -> str:
+    """A condition in SQL that a column lies in one of some spans."""
+    either = [f"{column} BETWEEN {form.format(a)} AND {form.format(b)}" for a, b in spans]
+    return f"({' OR '.join(either) or 'false'})"
+
+
+def _any(conditions: list[Column]) -> Column:
+    return reduce(or_, conditions, F.lit(False))
+
+
+def _moment(micros: int) -> Column:
+    return F.lit(_EPOCH + timedelta(microseconds=micros))
+
+
+def _empty(spark: SparkSession, node: nodes.Source) -> DataFrame:
+    frame = spark.createDataFrame([], node.schema)
+    no_id = F.lit(None).cast("bigint")
+    return frame.withColumns({RECORD: no_id, TIME: event_time(node), BATCH: no_id})
+
+
+def _require(source: Source, uri: str, modified: int) -> None:
+    """A file must be there, as it was."""
+    path = local(uri)
+    if "://" in path:
+        return
+    try:
+        now = os.stat(path).st_mtime_ns // 1_000_000
+    except OSError:
+        raise gone(source, path) from None
+    if now != modified:
+        raise StoreError(
+            f"can't replay source {source.name!r}: {path} was changed after the flow read it; "
+            "put the file back as it was"
+        )
