@@ -1,79 +1,71 @@
-"""The capture benchmark at a size that says nothing about speed."""
+"""`headwater bench capture`: its options, and what it prints."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from json import loads
-from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from headwater.bench import capture
-from headwater.bench.capture import Outcome, Sample
+from headwater.bench.harness import MODES
+from headwater.bench.report import RATES, Table
+from headwater.bench.suites import SUITES
 from headwater.cli import app
-from headwater.errors import HeadwaterError
+from headwater.cli.bench import Mode, Suite
 
 
-def sample(rate: float, results: int = 10) -> Sample:
-    return Sample("none", 1.0, rate, 8, results, 40)
+def test_command(spark) -> None:
+    args = "--suite chain --records 1000 --pairs 1 --batches 1 --mode none --json"
+    done = CliRunner().invoke(app, ["bench", "capture", *args.split()])
+    assert done.exit_code == 0, done.output
+    report = loads(done.stdout)
+    (table,) = report["suites"]["chain"]
+    assert [row["components"] for row in table["rows"]] == [2, 5, 10, 15]
+    assert report["machine"]["pyspark"].startswith("4.")
 
 
-def test_medians_and_paired_ratios() -> None:
-    none = [sample(rate) for rate in (100.0, 200.0, 120.0)]
-    eager = [sample(rate) for rate in (90.0, 100.0, 114.0)]
-    outcome = Outcome("csv", "memory", 1_000, none, eager)
-    assert (outcome.none_rate, outcome.eager_rate) == (120, 100)
-    assert outcome.ratio == pytest.approx(100 / 120)
-    assert outcome.ratios == pytest.approx([0.5, 0.9, 0.95])
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+    """What the command asks for by suite; nothing is measured."""
+    asked = {}
+
+    def measure(spark: Any, suite: str, **options: Any) -> Iterator[Table]:
+        asked[suite] = options
+        row = {"window": 10, "mode": "eager", "records/s": 12_345, "ratio": 0.9}
+        yield Table(f"Suite {suite}", {"window": ",", **RATES}, [row], ["a note"])
+
+    monkeypatch.setattr(capture, "measure", measure)
+    return asked
 
 
-def test_runs_that_differ_are_void() -> None:
-    outcome = Outcome("csv", "memory", 1_000, [sample(1)], [sample(1, results=11)])
-    with pytest.raises(HeadwaterError, match="the measurement is void"):
-        capture._same_results(outcome)
+def test_a_table_for_each_suite(spark, asked) -> None:
+    args = "--suite basic --suite slides --mode eager --records 2000 --pairs 2"
+    done = CliRunner().invoke(app, ["bench", "capture", *args.split()])
+    assert done.exit_code == 0, done.output
+    for text in ("Suite basic", "Suite slides", "12,345", "0.900", "a note", "cores"):
+        assert text in done.stdout
+    assert list(asked) == ["basic", "slides"]
+    assert asked["basic"]["modes"] == ["eager"]
+    assert (asked["basic"]["records"], asked["basic"]["pairs"]) == (2_000, 2)
 
 
-def test_every_case_is_measured_in_alternation(spark, tmp_path: Path) -> None:
-    told: list[str] = []
-    outcomes = list(
-        capture.measure(
-            spark,
-            reports=2_000,
-            pairs=1,
-            batches=2,
-            formats=["csv"],
-            folder=tmp_path,
-            progress=lambda doing, done, total: told.append(f"{done}/{total} {doing}"),
-        )
-    )
-    assert [(outcome.format, outcome.state) for outcome in outcomes] == [
-        ("csv", "memory"),
-        ("csv", "rocksdb"),
-    ]
-    assert told[:5] == [
-        "0/8 writing csv",
-        "0/8 csv, memory, eager: warm-up",
-        "1/8 csv, memory, none: warm-up",
-        "2/8 csv, memory, none: 1 of 1",
-        "3/8 csv, memory, eager: 1 of 1",
-    ]
-    for outcome in outcomes:
-        (none,), (eager,) = outcome.none, outcome.eager
-        assert none.results == eager.results > 0
-        assert none.edges == 0
-        assert eager.edges == 4 * eager.results
-        assert 2 <= eager.batches <= 3
-    assert not any(tmp_path.iterdir())
+def test_linear_road_is_the_default_and_has_options_of_its_own(spark, asked) -> None:
+    args = "--format csv --state rocksdb"
+    assert CliRunner().invoke(app, ["bench", "capture", *args.split()]).exit_code == 0
+    assert list(asked) == ["linear-road"]
+    assert asked["linear-road"]["formats"] == ["csv"]
+    assert asked["linear-road"]["states"] == ["rocksdb"]
 
 
-@pytest.mark.parametrize("json", [False, True], ids=["table", "json"])
-def test_command(spark, json: bool) -> None:
-    args = "--reports 2000 --pairs 1 --batches 1 --format parquet --state memory".split()
-    done = CliRunner().invoke(app, ["bench", "capture", *args, *(["--json"] if json else [])])
-    assert done.exit_code == 0
-    if json:
-        report = loads(done.stdout)
-        assert report["outcomes"][0]["ratio"] > 0
-        assert report["machine"]["pyspark"].startswith("4.")
-    else:
-        assert "eager/none" in done.stdout
+def test_all_is_every_suite(spark, asked) -> None:
+    assert CliRunner().invoke(app, ["bench", "capture", "--suite", "all"]).exit_code == 0
+    assert list(asked) == list(SUITES)
+    assert asked["basic"]["modes"] == MODES
+
+
+def test_the_command_knows_every_suite_and_mode() -> None:
+    assert [each.value for each in Suite] == [*SUITES, "all"]
+    assert [each.value for each in Mode] == list(MODES)

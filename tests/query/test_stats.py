@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -227,14 +228,18 @@ def test_rows_that_wait_for_a_checkpoint(tmp_path: Path) -> None:
         assert (edges["rows"], edges["rows_in_file"]) == (4, 2)
 
 
-def test_captures_of_a_flow(tmp_path: Path) -> None:
+def test_intervals_take_bytes_too(tmp_path: Path) -> None:
+    count = 50_000
     with EmbeddedWriter.open(tmp_path) as writer:
         writer.register(flow())
-        writer._connection.execute(
-            "INSERT INTO flows SELECT flow, 'none', 'q2', checkpoint, fingerprint, definition "
-            "FROM flows"
-        )
-        assert rows(stats(tmp_path).sinks, "sink", "capture") == [("stopped", "eager, none")]
+        part = stopped(*((n, 0, "a", 1, []) for n in range(count)))
+        ends = pa.chunked_array([pa.array(range(count), pa.int64())])
+        own = replace(part, origins={}, intervals={"reports": (ends, ends)})
+        writer.commit(batch(0, own))
+    [row] = stats(tmp_path).sinks.to_pylist()
+    assert (row["results"], row["edges"]) == (count, 0)
+    assert 0 < row["bytes_per_set"] < 40
+    assert row["bytes_per_edge"] is None
 
 
 def test_another_process_asks_the_owner(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headwater import store as stores
 from headwater.query import Store
-from headwater.query.forward import reached
+from headwater.query.edges import Edges
 from headwater.store import EmbeddedWriter, StoreReader
 from headwater.store.catalog import Catalog
 from tests.store.small import batch, flow, reports, rows, stopped
@@ -90,8 +90,9 @@ def test_an_edge_compacted_between_two_reads_is_found_once(tmp_path: Path) -> No
                     writer.commit(batch(2, stopped((3, 0, "a", 1, [5]))))
                 return answer
 
-        source = Catalog.read(plain.query).source("reports")
-        found = reached(Late(), source, np.array([5]))  # type: ignore[arg-type]
+        catalog = Catalog.read(plain.query)
+        edges = Edges(Late(), catalog)  # type: ignore[arg-type]
+        found = edges.of_records(catalog.source("reports"), (), np.array([5]))
         assert rows(found, "result_id") == [(1,), (2,), (3,)]
 
 

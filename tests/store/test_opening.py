@@ -14,7 +14,7 @@ import pytest
 from headwater import store as stores
 from headwater.errors import StoreError
 from headwater.store import EmbeddedWriter
-from headwater.store.schema import DATABASE
+from headwater.store.schema import DATABASE, FORMAT
 from tests.store.small import batch, flow, python, reports, sink, source, stopped
 from tests.support import need
 
@@ -32,7 +32,8 @@ def test_a_store_of_another_format(tmp_path: Path) -> None:
     EmbeddedWriter.open(tmp_path).close()
     with duckdb.connect(str(tmp_path / DATABASE)) as connection:
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
-    assert "has format 99, this Headwater reads format 1; use the version" in refused(tmp_path)
+    says = f"has format 99, this Headwater reads format {FORMAT}; use the version"
+    assert says in refused(tmp_path)
     with pytest.raises(StoreError, match="has format 99"):
         stores.open(tmp_path)
 

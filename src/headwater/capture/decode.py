@@ -51,7 +51,8 @@ def decode(outputs: Outputs, rows: pa.Table, batch: int) -> Decoded:
             results[part.name] = _unidentified(part, user, batch)
         else:
             table = _table([ID, TIME], [own[ID], _time(own[TIME])], user)
-            results[part.name] = ResultSet(table, *_provenance(part, own), unique=part.unique)
+            origins, intervals = _provenance(part, own)
+            results[part.name] = ResultSet(table, origins, part.unique, intervals)
     return Decoded(results, records)
 
 

@@ -10,13 +10,36 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.output import Json, console, print_json
+from headwater.cli.output import Json, console, print_json, print_rich
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Measure what provenance costs on this machine.",
     add_completion=False,
 )
+
+
+class Suite(StrEnum):
+    """What is measured."""
+
+    linear_road = "linear-road"
+    basic = "basic"
+    nested = "nested"
+    windows = "windows"
+    slides = "slides"
+    complex = "complex"
+    retrieval = "retrieval"
+    chain = "chain"
+    all = "all"
+
+
+class Mode(StrEnum):
+    """How provenance is captured."""
+
+    none = "none"
+    ancestors = "ancestors"
+    intervals = "intervals"
+    eager = "eager"
 
 
 class Format(StrEnum):
@@ -40,69 +63,155 @@ class Ids(StrEnum):
     random = "random"
 
 
+Folder = Annotated[
+    Path | None,
+    typer.Option(help="Where to put streams and stores.", show_default="the temporary folder"),
+]
+
+
 @app.command()
 def capture(
-    reports: Annotated[int, typer.Option(min=1_000, help="Position reports.")] = 4_000_000,
-    pairs: Annotated[int, typer.Option(min=1, help="Runs with and without capture.")] = 5,
+    suite: Annotated[
+        list[Suite] | None, typer.Option(help="What to measure.", show_default="linear-road")
+    ] = None,
+    mode: Annotated[
+        list[Mode] | None, typer.Option(help="Only this capture, beside none.", show_default="all")
+    ] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(min=1_000, help="Input records.", show_default="the suite's own"),
+    ] = None,
+    pairs: Annotated[int, typer.Option(min=1, help="Runs of each mode.")] = 5,
     batches: Annotated[int, typer.Option(min=1, max=100, help="Micro-batches of a run.")] = 8,
     format: Annotated[
-        list[Format] | None, typer.Option(help="Only this format.", show_default="both")
+        list[Format] | None,
+        typer.Option(help="Linear Road: only this format.", show_default="both"),
     ] = None,
     state: Annotated[
-        list[State] | None, typer.Option(help="Only this state store.", show_default="both")
+        list[State] | None,
+        typer.Option(help="Linear Road: only this state store.", show_default="both"),
     ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(help="Where to put streams and stores.", show_default="the temporary folder"),
-    ] = None,
+    folder: Folder = None,
     json: Json = False,
 ) -> None:
-    """Throughput with provenance (eager) against without (none), for the stopped-vehicle flow.
+    """Throughput, CPU and memory with provenance, mode by mode, against without (none).
 
-    After a warm-up, runs with and without alternate. The ratio is that of the medians.
+    After a warm-up of each, the modes take turns. The ratio is that of the median rates; beside it
+    are the median of the rounds' own ratios and its 95 % confidence interval.
 
-    Example: `headwater bench capture --reports 1000000 --pairs 3 --format parquet`
+    Example: `headwater bench capture --suite basic --suite nested --mode eager --pairs 3`
     """
-    from rich.table import Table
-
-    from headwater.bench.capture import FORMATS, STATES, measure
+    from headwater.bench.capture import measure
+    from headwater.bench.harness import MODES
+    from headwater.bench.suites import SUITES
     from headwater.cli.progress import counted
     from headwater.cli.spark import session
 
-    with counted("bench capture") as progress, session() as spark:
-        outcomes = list(
-            measure(
-                spark,
-                reports=reports,
-                pairs=pairs,
-                batches=batches,
-                formats=[each.value for each in format] if format else FORMATS,
-                states=[each.value for each in state] if state else STATES,
-                folder=folder,
-                progress=progress,
-            )
+    chosen = [each.value for each in suite or [Suite.linear_road]]
+    report: dict[str, Any] = {"machine": machine(), "suites": {}}
+    with session() as spark:
+        for name in SUITES if Suite.all in chosen else chosen:
+            options: dict[str, Any] = {}
+            if name == Suite.linear_road:
+                options |= {"formats": [each.value for each in format]} if format else {}
+                options |= {"states": [each.value for each in state]} if state else {}
+            with counted(f"bench {name}") as progress:
+                tables = list(
+                    measure(
+                        spark,
+                        name,
+                        modes=[each.value for each in mode] if mode else MODES,
+                        records=records,
+                        pairs=pairs,
+                        batches=batches,
+                        folder=folder,
+                        progress=progress,
+                        **options,
+                    )
+                )
+            report["suites"][name] = [table.as_dict() for table in tables]
+            if not json:
+                for table in tables:
+                    show(table)
+    finish(report, json)
+
+
+@app.command()
+def storage(
+    events: Annotated[int, typer.Option(min=1_000, help="Events.")] = 100_000,
+    payload: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Bytes of an event's content.", show_default="100 and 1024"),
+    ] = None,
+    components: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Length of the chain.", show_default="2, 5, 10 and 15"),
+    ] = None,
+    mode: Annotated[
+        list[Mode] | None, typer.Option(help="Only this capture, beside none.", show_default="all")
+    ] = None,
+    folder: Folder = None,
+    json: Json = False,
+) -> None:
+    """Bytes on disk for a chain of components: every event, keys only, and Headwater's stores.
+
+    The stream ancestor function's experiment, with the paper's formulas beside what is measured.
+
+    Example: `headwater bench storage --payload 1024 --components 10`
+    """
+    from headwater.bench.harness import MODES
+    from headwater.bench.storage import COMPONENTS, PAYLOADS, measure
+    from headwater.cli.progress import counted
+    from headwater.cli.spark import session
+
+    with session() as spark, counted("bench storage") as progress:
+        table = measure(
+            spark,
+            events=events,
+            payloads=payload or PAYLOADS,
+            components=components or COMPONENTS,
+            modes=[each.value for each in mode] if mode else MODES,
+            folder=folder,
+            progress=progress,
         )
-    if json:
-        report = {"machine": machine(), "outcomes": [each.as_dict() for each in outcomes]}
-        print_json([encoder.dumps(report, indent=1), "\n"])
-        return
-    table = Table(title=f"Linear Road, {reports:,} reports, medians of {pairs} runs each")
-    table.add_column("format")
-    table.add_column("state store")
-    for name in ("none, reports/s", "eager, reports/s", "eager/none", "of pairs"):
-        table.add_column(name, justify="right")
-    for outcome in outcomes:
-        table.add_row(
-            outcome.format,
-            outcome.state,
-            f"{outcome.none_rate:,.0f}",
-            f"{outcome.eager_rate:,.0f}",
-            f"{outcome.ratio:.2f}",
-            f"{outcome.ratios[0]:.2f} – {outcome.ratios[-1]:.2f}",
+    if not json:
+        show(table)
+    finish({"machine": machine(), **table.as_dict()}, json)
+
+
+@app.command()
+def replay(
+    records: Annotated[int, typer.Option(min=10_000, help="Source records.")] = 10_000_000,
+    asked: Annotated[int, typer.Option(min=1, help="Results asked for at once.")] = 1_000,
+    repeats: Annotated[int, typer.Option(min=1, help="Answers of each kind.")] = 5,
+    mode: Annotated[
+        list[Mode] | None, typer.Option(help="Only this capture.", show_default="all but none")
+    ] = None,
+    folder: Folder = None,
+    json: Json = False,
+) -> None:
+    """Latency of backward by replay over a large source, for one result and for many at once.
+
+    Beside the seconds are the rows that came out of the source's files: the slice that was read.
+
+    Example: `headwater bench replay --records 1000000 --mode ancestors`
+    """
+    from headwater.bench.replay import MODES, measure
+    from headwater.cli.progress import counted
+    from headwater.cli.spark import session
+
+    with session(), counted("bench replay") as progress:
+        table = measure(
+            records=records,
+            asked=asked,
+            repeats=repeats,
+            modes=[each.value for each in mode] if mode else MODES,
+            folder=folder,
+            progress=progress,
         )
-    out = console()
-    out.print(table)
-    out.print(" · ".join(f"{key} {value}" for key, value in machine().items()), style="dim")
+    if not json:
+        show(table)
+    finish({"machine": machine(), **table.as_dict()}, json)
 
 
 @app.command()
@@ -138,6 +247,30 @@ def queries(
     facts = {name: value for name, value in figures.items() if name not in by_asker}
     for line in (facts, machine()):
         out.print(" · ".join(f"{name} {value}" for name, value in line.items()), style="dim")
+
+
+def show(table: Any) -> None:
+    """Prints a table of measurements, and its notes."""
+    from rich.table import Table
+
+    shown = Table(title=table.title)
+    for name, form in table.columns.items():
+        shown.add_column(name, justify="right" if form else "left")
+    for cells in table.cells():
+        shown.add_row(*cells)
+    out = console()
+    print_rich(out, shown)
+    for note in table.notes:
+        out.print(note, style="dim")
+
+
+def finish(report: dict[str, Any], json: bool) -> None:
+    """Ends a report: all of it as JSON, or the machine in a line."""
+    if json:
+        print_json([encoder.dumps(report, indent=1), "\n"])
+        return
+    line = " · ".join(f"{key} {value}" for key, value in report["machine"].items())
+    console().print(line, style="dim")
 
 
 def machine() -> dict[str, Any]:

@@ -43,8 +43,8 @@ def backward(
             ["id", "event_time", *(own.names(source).values() if own else ())]
         )
         label = pa.repeat(pa.scalar(source.name), rows.num_rows)
-        table = table.append_column("source", label).append_column("result_id", asked)
-        tables.append(table)
+        table = table.append_column("source", label)
+        tables.append(table.append_column("result_id", asked) if many else table)
     fields = [field for source in sources for field in own.fields(source)] if own else []
     answer = united(tables, pa.schema([*fixed(*names), *fields]))
     return by("result_id", answer) if many else answer

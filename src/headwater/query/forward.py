@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Ids = npt.NDArray[np.int64]
 
+ASKED = "__hw_asked"
+"""The record whose result a row is; a name that no column of the user's can have."""
+
 
 def forward(
     found: Edges,
@@ -61,18 +64,18 @@ def forward(
                 "a record that reached no result is only known if the source keeps its records "
                 "or can be read again"
             )
-        tables.append(pa.table({"id": known}))
+        tables.append(pa.table({ASKED: known}))
     fields = [field for sink in sinks for field in own.fields(sink)]
-    schema = pa.schema([*fixed("id", "sink", "result_id", "event_time", "final"), *fields])
-    answer = united(tables, schema)
+    shown = fixed("sink", "result_id", "event_time", "final")
+    answer = united(tables, pa.schema([(ASKED, pa.int64()), *shown, *fields]))
     # More records of a stream may join results that are still open; nothing more comes of a batch.
     final = pa.nulls(answer.num_rows, pa.bool_())
     if not source.is_stream:
         final = pa.repeat(pa.scalar(True), answer.num_rows)
     answer = answer.set_column(4, "final", final)
     if many:
-        return by("id", answer)
-    return answer.drop_columns(["id"])
+        return by(ASKED, answer).rename_columns([*names, *answer.column_names[len(names) :]])
+    return answer.drop_columns([ASKED])
 
 
 def _results(
@@ -97,6 +100,6 @@ def _results(
         edges = edges.filter(pa.array(np.isin(ids, rows[ID].to_numpy())))
         ids = edges["result_id"].to_numpy()
     table = records.beside(rows, ids).drop_columns([ID])
-    table = table.append_column("id", edges["source_id"])
+    table = table.append_column(ASKED, edges["source_id"])
     table = table.append_column("result_id", edges["result_id"])
     return table.append_column("sink", pa.repeat(pa.scalar(sink.name), table.num_rows))

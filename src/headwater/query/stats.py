@@ -24,6 +24,9 @@ PLAIN = 8
 EDGES = ("edges", "edges_by_record")
 """The relations that hold the provenance sets, once in each direction."""
 
+SPANS = "spans"
+"""The relation that holds intervals in place of sets."""
+
 SINKS = pa.schema(
     [
         ("flow", pa.string()),
@@ -123,27 +126,24 @@ def shared(total: int, weights: Sequence[int]) -> list[int]:
 def _sinks(reader: Reader, catalog: Catalog, relations: Mapping[str, Relation]) -> pa.Table:
     counted = reader.query("SELECT sink_no, count(*) AS n FROM edges GROUP BY sink_no").to_pylist()
     edges = {row["sink_no"]: row["n"] for row in counted}
-    captures = {
-        row["flow"]: row["capture"]
-        for row in reader.query(
-            "SELECT flow, string_agg(DISTINCT capture, ', ' ORDER BY capture) AS capture "
-            "FROM flows GROUP BY flow"
-        ).to_pylist()
-    }
+    counted = reader.query("SELECT sink_no, count(*) AS n FROM spans GROUP BY sink_no").to_pylist()
+    spans = {row["sink_no"]: row["n"] for row in counted}
     # The edges of all sinks lie in the same blocks, so their bytes are shared out by their number.
     weights = [edges.get(sink.no, 0) for sink in catalog.sinks]
     parts = [shared(relations[name].bytes, weights) for name in EDGES]
+    parts.append(shared(relations[SPANS].bytes, [spans.get(s.no, 0) for s in catalog.sinks]))
     per_edge = _per_edge([relations[name] for name in EDGES])
     rows: list[dict[str, Any]] = []
     for sink, count, *own in zip(catalog.sinks, weights, *parts, strict=True):
         results = relations.get(f"result_{sink.no}", Relation(sink.name))
         each = per_edge if count else None
-        per_set = each * count / results.rows if each is not None and results.rows else None
+        carried = (each or 0) * count + (relations[SPANS].per_row or 0) * spans.get(sink.no, 0)
+        per_set = carried / results.rows if carried and results.rows else None
         rows.append(
             {
                 "flow": sink.flow,
                 "sink": sink.name,
-                "capture": captures.get(sink.flow),
+                "capture": sink.capture,
                 "results": results.rows,
                 "edges": count,
                 "bytes_results": results.bytes,

@@ -63,9 +63,9 @@ class ResultSet:
 
     rows: pa.Table
     origins: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
+    unique: bool = False
     intervals: Mapping[str, tuple[pa.ChunkedArray, pa.ChunkedArray]] = field(default_factory=dict)
     """By source, the least and greatest position in each row's provenance, where captured so."""
-    unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
