@@ -145,3 +145,19 @@ def test_what_spark_refuses_on_streams_leaves_no_store(spark: SparkSession, lab:
     store = lab.home / "store"
     refused(flow, "flow 'test': .*watermark", store=str(store))
     assert not store.exists()
+
+
+def test_steps_may_not_change_under_results_that_are_replayed(
+    spark: SparkSession, lab: Lab
+) -> None:
+    def flow(least: int) -> hw.Flow:
+        made = hw.Flow("test", spark)
+        a = lab.source(made, "a", A if not (lab.home / "a").exists() else "3 | 9 | 1 | 7")
+        made.sink("out", a.filter(f"v > {least}"))
+        return made
+
+    lazy, eager = str(lab.home / "lazy"), str(lab.home / "eager")
+    flow(4).start(store=lazy, capture="ancestors", available_now=True).wait()
+    flow(4).start(store=eager, capture="eager", available_now=True).wait()
+    refused(flow(5), "has changed since its checkpoint was made, in filter", store=lazy)
+    flow(5).start(store=eager, capture="eager", available_now=True).wait()

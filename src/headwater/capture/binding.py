@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from headwater.capture.register import in_short, registration
 from headwater.errors import RunError
-from headwater.flow.nodes import Source
+from headwater.flow.nodes import FlatMap, Node, Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ def bind(
     bound = known["query_id"] if known else None
     last = writer.last_batch(bound) if bound else None
     binding = place.bind(flow.name, writer.store_id, bound, last)
-    prints = fingerprint(flow)
+    prints = fingerprint(flow, modes)
     if known and last is not None:
         _require_same(flow.name, known, in_short(modes), prints)
     writer.register(
@@ -53,7 +54,7 @@ def bind_once(
             f"the store holds the results of flow {flow.name!r} already and its sources do not "
             "stream; start with a new store to run it again"
         )
-    prints = json.dumps(fingerprint(flow))
+    prints = json.dumps(fingerprint(flow, modes))
     writer.register(registration(flow, outputs, writer.path, query_id, "", prints))
     return query_id
 
@@ -73,16 +74,46 @@ def _require_same(flow: str, known: dict[str, Any], mode: str, now: dict[str, An
         )
 
 
-def fingerprint(flow: Flow) -> dict[str, str]:
-    """What a checkpoint's state depends on: the sinks and their stateful steps, each in short."""
+def fingerprint(flow: Flow, modes: Mapping[str, str]) -> dict[str, str]:
+    """What may not change between two starts, each in short.
+
+    A checkpoint's state depends on the sinks and their stateful steps. Where provenance is found
+    by replay, earlier results depend on every step.
+    """
     stateful = ("source", "aggregate", "join", "deduplicate", "watermark")
     out: dict[str, str] = {}
     for sink in flow.sinks.values():
-        columns = flow._plain.lower(sink).schema.simpleString()
-        out[f"sink {sink.name}"] = hashlib.sha256(columns.encode()).hexdigest()[:16]
+        out[f"sink {sink.name}"] = _short(flow._plain.lower(sink).schema.simpleString())
+        replayed = modes[sink.name] in ("ancestors", "intervals")
         for node in sink.upstream():
-            if node.kind in stateful:
-                # A source may move; what its rows and ids are may not.
-                what = repr(node.identity) if isinstance(node, Source) else node.describe()
-                out[f"{node.kind} {node.step}"] = hashlib.sha256(what.encode()).hexdigest()[:16]
+            if node is not sink and (replayed or node.kind in stateful):
+                out[f"{node.kind} {node.step}"] = _short(_meaning(node))
     return out
+
+
+def _meaning(node: Node) -> str:
+    """What a step does, in a text."""
+    if isinstance(node, Source):
+        # A source may move; what its rows and ids are may not.
+        return repr(node.identity)
+    if isinstance(node, FlatMap) and (code := getattr(node.function, "__code__", None)) is not None:
+        return f"{node.describe()} {code.co_code!r} {_constants(code)}"
+    return node.describe()
+
+
+def _constants(code: CodeType) -> str:
+    """The constants of a function, in the same order in every process."""
+
+    def text(constant: object) -> str:
+        match constant:
+            case CodeType():
+                return f"{constant.co_code!r} {_constants(constant)}"
+            case frozenset():
+                return str(sorted(map(repr, constant)))
+        return repr(constant)
+
+    return ", ".join(map(text, code.co_consts))
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
