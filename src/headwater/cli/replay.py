@@ -35,7 +35,7 @@ def replay(
 
     Example: `headwater replay prov stopped -5210391843019911841 --step`
     """
-    (number,) = parse_ids([result_id])
+    number = parse_ids([result_id])
 
     import headwater as hw
 
