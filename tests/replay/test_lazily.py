@@ -271,3 +271,16 @@ def test_paths_are_told_apart(tmp_path: Path) -> None:
     assert (new["a"], [f.path for f in new["b"]]) == ([], ["file:///data/b1/z"])
     again = Arrivals(tmp_path, {"a": "/data/a"}, {"a": ["file:///data/a/x%20y"]})
     assert again.new() == {"a": []}
+
+
+def test_a_join_by_another_time_has_no_ancestor_function(spark: SparkSession, lab: Lab) -> None:
+    flow = hw.Flow("other-time", spark)
+    a = lab.source(flow, "a", "1 | 1 | 1 | 5\n--\n2 | 100 | 1 | 6\n--\n3 | 200 | 1 | 7")
+    b = lab.source(flow, "b", "1 | 90 | 1 | 1\n--\n2 | 150 | 2 | 2\n--\n3 | 250 | 3 | 3")
+    # The pair's own times lie a minute and more apart: only `due`, no event time, equals `a.ts`.
+    due = b.withColumn("due", F.timestamp_seconds(F.unix_seconds("ts") - 50)).alias("b")
+    pairs = a.alias("a").join(due, F.expr("a.ts = b.due"), "inner")
+    flow.sink("out", pairs.selectExpr("a.id AS a_id", "b.id AS b_id", "b.k"))
+    with pytest.raises(hw.UnsupportedError, match="a time that is not the event time of both"):
+        flow.start(store=str(lab.home / "never"), capture="ancestors")
+    assert tell(lab.run(flow, "intervals"), "out") == expected(flow, lab)

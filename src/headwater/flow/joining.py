@@ -59,8 +59,9 @@ def join_node(left: Frame, right: Frame, on: Any, how: str | None) -> nodes.Join
         right_alias=aliases[1],
     )
     if left.isStreaming and right.isStreaming:
-        waits = _waits(node, left.flow._checked(node))
-        return replace(node, range=sum(map(abs, waits)) * 1000 + 1000 * any(waits), waits=waits)
+        waits, bounded = _waits(node, left.flow._checked(node))
+        span = sum(map(abs, waits)) * 1000 + 1000 * any(waits)
+        return replace(node, range=span if bounded else None, waits=waits)
     return node
 
 
@@ -79,10 +80,10 @@ def _names(on: Any, left: Frame, right: Frame) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _waits(node: nodes.Join, df: DataFrame) -> tuple[int, int]:
+def _waits(node: nodes.Join, df: DataFrame) -> tuple[tuple[int, int], bool]:
     """How far, in ms, each side's waiting rows may lie behind the watermark, as Spark has it.
 
-    Refused when there is no bound.
+    Also whether that bounds the times of a pair. Refused when nothing bounds the state.
     """
     # Spark won't hand out the optimised plan of a stream that is not started.
     optimizer = df.sparkSession._jsparkSession.sessionState().optimizer()
@@ -92,7 +93,7 @@ def _waits(node: nodes.Join, df: DataFrame) -> tuple[int, int]:
     jvm = spark_jvm()
     helper = scala_object(jvm.org.apache.spark.sql.catalyst.analysis, "StreamingJoinHelper")
     if helper.isWatermarkInJoinKeys(plan):
-        return 0, 0
+        return (0, 0), any(map(_equates_times, _conjuncts(plan.condition().get())))
     left, right = plan.left().outputSet(), plan.right().outputSet()
     # Any watermark will do; one that only fits a Java long is passed as one.
     at = 1 << 40
@@ -113,4 +114,22 @@ def _waits(node: nodes.Join, df: DataFrame) -> tuple[int, int]:
             f"join at {node.site}: a comparison on one side alone, such as left.v > 2, makes Spark "
             "keep that side's state forever; put it into a filter before the join"
         )
-    return waits
+    return waits, True
+
+
+def _conjuncts(condition: Any) -> list[Any]:
+    if condition.getClass().getSimpleName() != "And":
+        return [condition]
+    return [*_conjuncts(condition.left()), *_conjuncts(condition.right())]
+
+
+def _equates_times(condition: Any) -> bool:
+    """Whether a condition says that the event times of both sides are equal."""
+    if condition.getClass().getSimpleName() not in ("EqualTo", "EqualNullSafe"):
+        return False
+    sides = (condition.left(), condition.right())
+    return all(
+        side.getClass().getSimpleName() == "AttributeReference"
+        and side.metadata().contains("spark.watermarkDelayMs")
+        for side in sides
+    )

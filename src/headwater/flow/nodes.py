@@ -255,7 +255,7 @@ class Join(Node):
     left_alias: str | None = None
     right_alias: str | None = None
     range: int | None = 0
-    """For two streams: how far apart, in microseconds, the times of a pair may be."""
+    """For two streams: how far apart, in microseconds, the times of a pair may be, if bounded."""
     waits: tuple[int, int] = (0, 0)
     """For two streams: how long, in milliseconds, the left and the right row wait for partners."""
 

@@ -17,47 +17,57 @@ from headwater.lowering.sources import POSITION
 from headwater.lowering.tracing import LEFT, RIGHT, Origins, Traced, Tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from headwater.flow import nodes
 
+AT = "__hw_at_"
 LOW, HIGH = "__hw_low_", "__hw_high_"
 
 
 class Intervals(Tracing):
-    """Two positions per source beside the user's columns."""
+    """A position per source beside the user's columns, or two where a row has several records."""
 
     name: ClassVar[str] = "intervals"
 
     def record(self, node: nodes.Source) -> dict[str, Column]:
-        return dict.fromkeys(ends((node.name,)), F.col(POSITION))
+        placed = POSITION in self.sources.frame(node).columns
+        return {AT + node.name: F.col(POSITION) if placed else F.lit(None).cast("bigint")}
 
     def aligned(self, rows: Traced, origins: Origins) -> list[Column]:
-        there = set(ends(rows.origins))
+        nothing = F.lit(None).cast("bigint")
         return [
-            (quoted(end) if end in there else F.lit(None).cast("bigint")).alias(end)
-            for end in ends(origins)
+            (own(rows, end) if _source(end) in rows.origins else nothing).alias(end)
+            for end in carried(origins)
         ]
 
     def collected(self, rows: Traced) -> tuple[list[Column], dict[str, Column]]:
-        widest = [_widest(end)(end).alias(end) for end in ends(rows.origins)]
-        return widest, {}
+        return [
+            (F.min if end.startswith(LOW) else F.max)(own(rows, end)).alias(end)
+            for end in ends(rows.origins)
+        ], {}
 
     def paired(
         self, node: nodes.Join, left: Traced, right: Traced, origins: Origins
     ) -> dict[str, Column]:
         def of_pair(end: str) -> Column:
             sides = [
-                quoted(prefix + end)
+                own(rows, end, prefix)
                 for prefix, rows in ((LEFT, left), (RIGHT, right))
-                if end in ends(rows.origins)
+                if _source(end) in rows.origins
             ]
             if len(sides) == 1:
                 return sides[0]
             # Both pass over a side that has none.
             return (F.least if end.startswith(LOW) else F.greatest)(*sides)
 
-        return {end: of_pair(end) for end in ends(origins)}
+        return {end: of_pair(end) for end in carried(origins)}
+
+
+def own(rows: Traced, end: str, prefix: str = "") -> Column:
+    """One end of a row's interval in a source; that of a single record is its position."""
+    source = _source(end)
+    return quoted(prefix + (end if rows.origins[source] else AT + source))
 
 
 def ends(sources: Iterable[str]) -> tuple[str, ...]:
@@ -65,5 +75,17 @@ def ends(sources: Iterable[str]) -> tuple[str, ...]:
     return tuple(end + source for source in sources for end in (LOW, HIGH))
 
 
-def _widest(end: str) -> Callable[[str], Column]:
-    return F.min if end.startswith(LOW) else F.max
+def carried(origins: Origins) -> tuple[str, ...]:
+    """The columns that rows carry: one for a source of which they have a single record at most."""
+    return tuple(
+        column
+        for source, many in origins.items()
+        for column in (ends((source,)) if many else (AT + source,))
+    )
+
+
+def _source(end: str) -> str:
+    for prefix in (AT, LOW, HIGH):
+        if end.startswith(prefix):
+            return end.removeprefix(prefix)
+    raise ValueError(end)

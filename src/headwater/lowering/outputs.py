@@ -19,7 +19,8 @@ from headwater.columns import identity_hash, quoted
 from headwater.flow import nodes
 from headwater.lowering.ancestors import Ancestors
 from headwater.lowering.eager import Eager, as_array, origin
-from headwater.lowering.intervals import Intervals, ends
+from headwater.lowering.identity import has_positions
+from headwater.lowering.intervals import Intervals, ends, own
 from headwater.lowering.plain import Plain
 from headwater.lowering.rows import nullable
 from headwater.lowering.sources import POSITION, RECORD, TIME, Sources
@@ -74,7 +75,12 @@ def lower(
     """
     above = {sink: _sources(node) for sink, node in flow_sinks.items()}
     used = {node.name: node for found in above.values() for node in found}
-    placed = {n.name for s, found in above.items() if captures[s] == "intervals" for n in found}
+    placed = {
+        node.name
+        for sink, found in above.items()
+        for node in found
+        if captures[sink] == "intervals" and has_positions(node)
+    }
     sources = Sources(spark, placed)
     plain = Plain(spark)
     if any(capture != "none" for capture in captures.values()):
@@ -131,11 +137,11 @@ def _traced_results(sink: nodes.Sink, mode: Tracing) -> tuple[Part, DataFrame]:
     if isinstance(mode, Eager):
         carried = [as_array(rows, source) for source in sources]
     elif isinstance(mode, Intervals):
-        carried = [quoted(end) for end in ends(sources)]
+        carried = [own(rows, end).alias(end) for end in ends(sources)]
     columns = rows.columns
     df = rows.df.select(result_id(sink), F.col(TIME), *carried, *map(quoted, columns))
-    own = nullable(StructType([rows.df.schema[c] for c in columns]))
-    return Part("results", sink.name, own, rows.unique, mode.name, sources), df
+    shape = nullable(StructType([rows.df.schema[c] for c in columns]))
+    return Part("results", sink.name, shape, rows.unique, mode.name, sources), df
 
 
 def result_id(sink: nodes.Sink) -> Column:
@@ -145,14 +151,14 @@ def result_id(sink: nodes.Sink) -> Column:
 
 def _records(source: nodes.Source, frame: DataFrame) -> tuple[Part, DataFrame]:
     names = source.schema.fieldNames()
-    own = nullable(StructType([frame.schema[c] for c in names]))
+    shape = nullable(StructType([frame.schema[c] for c in names]))
     df = frame.select(
         quoted(RECORD).alias(ID),
         F.col(TIME),
-        identity_hash(own.fields).alias(CONTENT),
+        identity_hash(shape.fields).alias(CONTENT),
         *map(quoted, names),
     )
-    return Part("records", source.name, own), df
+    return Part("records", source.name, shape), df
 
 
 def _carried(part: Part) -> list[tuple[str, str]]:
@@ -177,8 +183,8 @@ def _united(branches: list[tuple[Part, DataFrame]]) -> DataFrame:
 
         def payload(other: int) -> Column:
             schema = branches[other][0].schema
-            own = F.struct(*map(quoted, schema.fieldNames())) if other == number else F.lit(None)
-            return own.cast(schema).alias(f"{PAYLOAD}{other}")
+            mine = F.struct(*map(quoted, schema.fieldNames())) if other == number else F.lit(None)
+            return mine.cast(schema).alias(f"{PAYLOAD}{other}")
 
         time = or_null(TIME, "timestamp")
         return df.select(

@@ -89,7 +89,9 @@ def _ancestors(node: nodes.Node, range_: Range) -> Range | Unbounded:
             # Groups by a window or time that the input has: its rows have the group's own time.
             return range_
         case nodes.Join(range=span) if joins_streams(node):
-            return range_.wider(span or 0, span or 0)
+            if span is None:
+                return Unbounded(node.step, "joins by a time that is not the event time of both")
+            return range_.wider(span, span)
         case nodes.Watermark(column=column):
             found = source_column(node.input, column)
             if found is None or found[0].event_time != found[1]:
