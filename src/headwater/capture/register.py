@@ -33,10 +33,10 @@ def registration(
         sink.name: [n.step for n in sink.upstream() if isinstance(n, Source)]
         for sink in flow.sinks.values()
     }
+    used = {source for sources in above.values() for source in sources}
     captured = {part.name: list(part.origins) for part in outputs.parts if part.origins}
     above |= captured
     steps = [s for names in captured.values() for s in names if s not in flow.sources]
-    used = {source for sources in above.values() for source in sources}
     modes = {part.name: part.capture for part in outputs.parts if part.kind == "results"}
     return FlowRegistration(
         flow=flow.name,

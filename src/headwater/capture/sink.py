@@ -164,7 +164,13 @@ class CaptureSink:
     def _new_arrivals(self) -> dict[str, list[tuple[str, int]]]:
         if self._arrivals is None:
             return {}
-        used = {s for part in self._outputs.parts for s in (*part.origins, part.name)}
+        traced = {p.name for p in self._outputs.parts if p.capture != "none"}
+        used = {
+            node.step
+            for n, sink in self._flow.sinks.items()
+            if n in traced
+            for node in sink.upstream()
+        }
         return {
             source: [(file.path, file.modified) for file in files]
             for source, files in self._arrivals.new().items()

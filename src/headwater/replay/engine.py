@@ -151,9 +151,11 @@ class Engine:
         past = Past(spark, self._reader, query_id, until)
         parts = slices(node, sink.capture, asked)
         readings = {
-            source.name: past.read(above, source, parts[source.name])
-            for source in self.catalog.sources_of(sink)
-            if isinstance(above := _step(node, source.name), nodes.Source)
+            above.name: past.read(
+                above, self.catalog.source(f"{sink.flow}/{above.name}"), parts[above.name]
+            )
+            for above in node.upstream()
+            if isinstance(above, nodes.Source)
         }
         if alone is not None:
             readings = {
