@@ -41,3 +41,11 @@ class RunError(HeadwaterError):
 
 class PredicateError(HeadwaterError, ValueError):
     """A condition of a query that is no condition: bad SQL, an unknown column, no time."""
+
+
+class TableError(HeadwaterError, ValueError):
+    """A table of assertions, keys or events that lacks something or has the wrong type."""
+
+
+class UnknownStream(UnknownName):
+    """No operation of a flow of SAF's reads or makes the asked stream."""

@@ -3,7 +3,7 @@
 The model is that of Sansrimahachai, Weal and Moreau, "Stream Ancestor Function".
 """
 
-from headwater.saf.errors import TableError, UnknownStream
+from headwater.errors import TableError, UnknownStream
 from headwater.saf.flow import Flow
 from headwater.saf.keys import Key
 from headwater.saf.operations import (

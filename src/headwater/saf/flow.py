@@ -5,8 +5,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
-from headwater.errors import FlowError
-from headwater.saf.errors import UnknownStream
+from headwater.errors import FlowError, UnknownStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

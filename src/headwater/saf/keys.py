@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from headwater.saf.errors import TableError
+from headwater.errors import TableError
 
 COLUMNS = ("timestamp", "seqno", "stream_id", "delay")
 SCHEMA = pa.schema([(name, pa.int64()) for name in COLUMNS])

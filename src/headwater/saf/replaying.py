@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headwater.saf.errors import TableError
+from headwater.errors import TableError
 from headwater.saf.execution import Event, Made, execute
 from headwater.saf.keys import COLUMNS, Key, key_list
 from headwater.saf.tracing import INTERMEDIATE, RESULT
