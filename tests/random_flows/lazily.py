@@ -64,16 +64,21 @@ def problems(
     for name, sink in flow.sinks.items():
         if chosen[name] == "none":
             continue
-        try:
-            actual = stored(place, name, traced=True)
-        except hw.HeadwaterError as error:
-            found.append(f"{name} captured as {chosen[name]}: {error}")
-            continue
-        difference = compare(sink, given, actual)
-        if difference.text:
-            marks = list(given.watermarks)
-            found.append(f"{name} as {chosen[name]}:\n{difference.text}\nwatermarks {marks}")
-        if chosen[name] == "intervals":
+        rules = [chosen[name]]
+        if chosen[name] == "intervals" and refusal(flow, sink, "ancestors") is None:
+            # What is carried for intervals is more than ancestor functions need: ask them as well.
+            rules.append("ancestors")
+        for rule in rules:
+            try:
+                actual = stored(place, name, traced=True, rule=rule)
+            except hw.HeadwaterError as error:
+                found.append(f"{name} by {rule}: {error}")
+                continue
+            difference = compare(sink, given, actual)
+            if difference.text:
+                marks = list(given.watermarks)
+                found.append(f"{name} by {rule}:\n{difference.text}\nwatermarks {marks}")
+        if chosen[name] == "intervals" and not found:
             found += uncovered(place, name, data, excess)
     return found
 

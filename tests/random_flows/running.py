@@ -20,6 +20,7 @@ from headwater.testing.join_steps import STATIC_ROWS, STATIC_SCHEMA
 from headwater.testing.records import SCHEMA, SourceData
 from headwater.testing.strategies import RandomProgram
 from tests.random_flows.values import plain
+from tests.support.streams import ask_by
 
 ARROW = pa.schema(
     [
@@ -126,9 +127,11 @@ def _rows(path: Path) -> list[tuple[Any, ...]]:
     ]
 
 
-def stored(place: Path, sink: str, *, traced: bool) -> list[Actual]:
-    """A sink's results with their provenance."""
+def stored(place: Path, sink: str, *, traced: bool, rule: str | None = None) -> list[Actual]:
+    """A sink's results with their provenance, found by another rule than it was captured for."""
     store = hw.open(str(place / "store"))
+    if rule is not None:
+        ask_by(store, sink, rule)
     table = store.results(sink)
     ids = table.column("result_id").to_pylist()
     assert len(set(ids)) == len(ids), f"sink {sink}: results share a result_id"

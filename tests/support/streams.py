@@ -116,18 +116,21 @@ class Lab:
         for name in able["intervals"]:
             assert tell(store, name) == told[name], f"{name} as intervals"
         # What is carried for intervals is more than ancestor functions need: ask them as well.
-        catalog = store._catalog
-        store._edges.catalog = store._catalog = replace(
-            catalog,
-            sinks=tuple(
-                replace(s, definition={**s.definition, "capture": "ancestors"})
-                if s.name in able["ancestors"]
-                else s
-                for s in catalog.sinks
-            ),
-        )
         for name in able["ancestors"]:
+            ask_by(store, name, "ancestors")
             assert tell(store, name) == told[name], f"{name} as ancestors"
+
+
+def ask_by(store: hw.Store, sink: str, rule: str) -> None:
+    """Have a sink's provenance found as if it had been captured in another mode."""
+    catalog = store._catalog
+    store._edges.catalog = store._catalog = replace(
+        catalog,
+        sinks=tuple(
+            replace(s, definition={**s.definition, "capture": rule}) if s.name == sink else s
+            for s in catalog.sinks
+        ),
+    )
 
 
 def tell(store: hw.Store, sink: str) -> Told:
