@@ -1,9 +1,11 @@
-"""Spark columns by name, and the hash that makes ids of them."""
+"""Spark columns by name, the hash that makes ids of them, and rows by their ids."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -11,10 +13,25 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pyspark.sql import DataFrame
+
 
 def quoted(name: str) -> Column:
     """A column by its exact name, whatever characters it has."""
     return F.col(f"`{name.replace('`', '``')}`")
+
+
+FEW_VALUES = 1_000
+"""As many values go into a condition; more are joined."""
+
+
+def with_ids(df: DataFrame, column: str, ids: Iterable[int]) -> DataFrame:
+    """The rows whose id is one of some."""
+    values = np.unique(np.asarray(ids, np.int64))
+    if len(values) <= FEW_VALUES:
+        return df.filter(quoted(column).isin(values.tolist()))
+    wanted = df.sparkSession.createDataFrame(pa.table({column: values}))
+    return df.join(F.broadcast(wanted), column, "left_semi")
 
 
 def identity_hash(fields: Iterable[StructField]) -> Column:

@@ -9,17 +9,16 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlparse
+from typing import TYPE_CHECKING, NamedTuple
+
+from headwater.store.reread import local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """A file as Spark read it: its address, and its time in milliseconds."""
 
     path: str
@@ -33,7 +32,7 @@ class Arrivals:
         self, checkpoint: Path, roots: Mapping[str, str], known: Mapping[str, Iterable[str]]
     ) -> None:
         self._logs = checkpoint / "sources"
-        self._roots = {name: path.removeprefix("file://") for name, path in roots.items()}
+        self._roots = {name: local(path) for name, path in roots.items()}
         self._known = {name: set(known.get(name, ())) for name in roots}
         self._read: dict[Path, int] = {}
 
@@ -41,7 +40,7 @@ class Arrivals:
         """The files that came since the last call, by source."""
         found: dict[str, list[Arrival]] = {name: [] for name in self._roots}
         for arrival in self._logged():
-            path = unquote(urlparse(arrival.path).path)
+            path = local(arrival.path)
             for name, root in self._roots.items():
                 if _below(path, root) and arrival.path not in self._known[name]:
                     self._known[name].add(arrival.path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.capture.register import in_short, registration
 from headwater.errors import RunError
 from headwater.flow.nodes import FlatMap, Node, Source
+from headwater.store.catalog import LAZY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +85,7 @@ def fingerprint(flow: Flow, modes: Mapping[str, str]) -> dict[str, str]:
     out: dict[str, str] = {}
     for sink in flow.sinks.values():
         out[f"sink {sink.name}"] = _short(flow._plain.lower(sink).schema.simpleString())
-        replayed = modes[sink.name] in ("ancestors", "intervals")
+        replayed = modes[sink.name] in LAZY
         for node in sink.upstream():
             if node is not sink and (replayed or node.kind in stateful):
                 out[f"{node.kind} {node.step}"] = _short(_meaning(node))

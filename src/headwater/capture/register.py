@@ -13,6 +13,7 @@ from headwater.flow.nodes import Source, Static
 from headwater.lowering.rows import nullable
 from headwater.replay.programs import saved
 from headwater.store.batch import FlowRegistration, SinkRegistration, SourceRegistration
+from headwater.store.catalog import LAZY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +87,7 @@ def _program(flow: Flow, modes: Mapping[str, str], store: Path) -> bytes | None:
 
     Static sides are copied only where provenance depends on replays.
     """
-    lazy = any(mode in ("ancestors", "intervals") for mode in modes.values())
+    lazy = any(mode in LAZY for mode in modes.values())
     steps = (node for sink in flow.sinks.values() for node in sink.upstream())
     if not lazy and any(isinstance(node, Static) for node in steps):
         return None

@@ -18,6 +18,7 @@ from headwater.capture.decode import Decoded, decode, decode_records
 from headwater.capture.files import Files
 from headwater.capture.write import hand_on
 from headwater.errors import RunError
+from headwater.flow.nodes import Source
 from headwater.flow.reach import longest_wait
 from headwater.lowering.identity import has_files
 from headwater.store.batch import Batch, ResultSet
@@ -83,10 +84,13 @@ class CaptureSink:
         }
         self._arrivals: Arrivals | None = None
         if checkpoint is not None:
+            traced = {part.name for part in outputs.parts if part.capture != "none"}
             roots = {
                 source.name: str(source.path)
-                for source in flow.sources.values()
-                if source.streaming and has_files(source)
+                for sink in flow.sinks.values()
+                if sink.name in traced
+                for source in sink.upstream()
+                if isinstance(source, Source) and source.streaming and has_files(source)
             }
             self._arrivals = Arrivals(checkpoint.path, roots, writer.arrivals(flow.name))
         # Records of static sources go in with the first batch; the store has them only once.
@@ -132,7 +136,7 @@ class CaptureSink:
                 results=decoded.results,
                 records=decoded.records,
                 files=self._new_files(decoded),
-                arrivals=self._new_arrivals(),
+                arrivals={} if self._arrivals is None else self._arrivals.new(),
             ),
             before_commit=lambda ids: self._hand_on(decoded.results, ids, batch),
         )
@@ -160,22 +164,6 @@ class CaptureSink:
             if found := files.new(columns):
                 new[source] = found
         return new
-
-    def _new_arrivals(self) -> dict[str, list[tuple[str, int]]]:
-        if self._arrivals is None:
-            return {}
-        traced = {p.name for p in self._outputs.parts if p.capture != "none"}
-        used = {
-            node.step
-            for n, sink in self._flow.sinks.items()
-            if n in traced
-            for node in sink.upstream()
-        }
-        return {
-            source: [(file.path, file.modified) for file in files]
-            for source, files in self._arrivals.new().items()
-            if source in used
-        }
 
     def _prune(self) -> None:
         """Drop kept records that reached nothing and no longer can.

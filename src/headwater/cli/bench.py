@@ -174,9 +174,7 @@ def storage(
             folder=folder,
             progress=progress,
         )
-    if not json:
-        show(table)
-    finish({"machine": machine(), **table.as_dict()}, json)
+    finish_one(table, json)
 
 
 @app.command()
@@ -209,9 +207,7 @@ def replay(
             folder=folder,
             progress=progress,
         )
-    if not json:
-        show(table)
-    finish({"machine": machine(), **table.as_dict()}, json)
+    finish_one(table, json)
 
 
 @app.command()
@@ -271,6 +267,13 @@ def finish(report: dict[str, Any], json: bool) -> None:
         return
     line = " · ".join(f"{key} {value}" for key, value in report["machine"].items())
     console().print(line, style="dim")
+
+
+def finish_one(table: Any, json: bool) -> None:
+    """Ends a report that is one table."""
+    if not json:
+        show(table)
+    finish({"machine": machine(), **table.as_dict()}, json)
 
 
 def machine() -> dict[str, Any]:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from headwater.store.catalog import Catalog, Sink, Source
     from headwater.store.reader import StoreReader
 
-LAZY = ("ancestors", "intervals")
 Ids = npt.NDArray[np.int64]
 
 _OF_RESULTS = pa.schema(
@@ -74,7 +73,7 @@ class Edges:
 
     def of_results(self, sink: Sink, selection: Selection) -> pa.Table:
         """The edges of the selected results: `result_id`, `source_no`, `source_id`, `seq`."""
-        if sink.capture in LAZY:
+        if sink.is_lazy:
             return self._replayed(sink, self.chosen(sink, selection))
         condition, params = selection.sql()
         chosen = f"SELECT result_id, {SEQ} FROM {view(sink)} WHERE {condition}"
@@ -111,7 +110,7 @@ class Edges:
             f"SELECT {columns} FROM edges WHERE {condition} AND seq > {upto} ORDER BY ALL",
             params,
         )
-        lazy = [sink for sink in sinks if sink.capture in LAZY]
+        lazy = [sink for sink in sinks if sink.is_lazy]
         if not lazy:
             return stored
         tables = [stored, *(self._reached(source, sink, ids) for sink in lazy)]
@@ -121,9 +120,7 @@ class Edges:
 
     def rows_of_step(self, sink: Sink, source: Source, results: Ids, keys: Ids) -> pa.Table:
         """The rows of a step in terms of which a sink is captured, by their keys."""
-        engine = self.engine
-        engine.sets(sink, np.unique(results), to=source.name)
-        rows = engine.rows_of(sink, source.name, np.unique(keys))
+        rows = self.engine.step_rows(sink, np.unique(results), source.name, keys)
         schema = pa.schema([(ID, pa.int64()), (TIME, FIXED["event_time"]), *source.schema])
         return pa.table(
             [column.cast(f.type) for column, f in zip(rows.columns, schema, strict=True)],
@@ -164,8 +161,9 @@ class Edges:
         if not own.num_rows:
             return _OF_RECORDS.empty_table()
         condition = candidates(self.engine.node(sink), source.name, own)
-        names = ", ".join(["__hw_id AS result_id", f"{SEQ}"])
-        chosen = self.reader.query(f"SELECT {names} FROM result_{sink.no} WHERE {condition}")
+        chosen = self.reader.query(
+            f"SELECT {ID} AS result_id, {SEQ} FROM result_{sink.no} WHERE {condition}"
+        )
         edges = self._replayed(sink, chosen)
         mine = pc.and_(
             pc.equal(edges["source_no"], source.no),

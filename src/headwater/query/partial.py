@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,8 +28,7 @@ def backward(
     if not len(chosen):
         return pa.schema([(name, FIXED[name]) for name in names]).empty_table()
     found = edges.engine.sets(sink, chosen, to=to)
-    keys = np.unique(found["source_id"].to_numpy())
-    rows = edges.engine.rows_of(sink, to, keys)
+    rows = edges.engine.step_rows(sink, chosen, to, found["source_id"].to_numpy())
     beside = rows.take(pc.index_in(found["source_id"], rows["id"]))
     table = pa.table(
         {

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headwater.errors import HeadwaterError, UnknownId, UnknownName
 from headwater.query import backward, forward, join, partial, results, stats
-from headwater.query.edges import LAZY, Edges
+from headwater.query.edges import Edges
 from headwater.query.predicate import Selection, Time
 from headwater.store import ids as record_ids
 from headwater.store.catalog import Catalog, Sink, Source
@@ -74,12 +74,10 @@ class Store:
         selection, many = self._selection(result_id, where, since, until)
         if to is not None and to not in {s.name for s in self._catalog.sources_of(known)}:
             answer = partial.backward(self._edges, known, selection, to, columns=columns, many=many)
-            if not many and not answer.num_rows and selection.ids is not None:
-                self._require(known, selection.ids[0])
-            return answer
-        answer = backward.backward(
-            self._edges, self._catalog, known, selection, columns=columns, many=many, to=to
-        )
+        else:
+            answer = backward.backward(
+                self._edges, self._catalog, known, selection, columns=columns, many=many, to=to
+            )
         if not many and not answer.num_rows and selection.ids is not None:
             self._require(known, selection.ids[0])
         return answer
@@ -180,7 +178,7 @@ class Store:
     @property
     def replays(self) -> bool:
         """Whether some sink's provenance is found by a replay, which needs Spark."""
-        return any(sink.capture in LAZY for sink in self._catalog.sinks)
+        return any(sink.is_lazy for sink in self._catalog.sinks)
 
     @property
     def rows_read(self) -> int:

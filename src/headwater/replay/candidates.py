@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.columns import FEW_VALUES
 from headwater.flow.terms import Ref, unaliased
 from headwater.replay.ancestors import Range, ranges
 from headwater.replay.columns import aggregate_key, source_column
@@ -15,8 +16,6 @@ from headwater.store.schema import quoted
 
 if TYPE_CHECKING:
     from headwater.flow import nodes
-
-MOST_VALUES = 1_000
 
 
 def candidates(sink: nodes.Sink, source: str, records: pa.Table) -> str:
@@ -40,7 +39,7 @@ def candidates(sink: nodes.Sink, source: str, records: pa.Table) -> str:
         if not pa.types.is_integer(kind) or records[own].null_count:
             continue
         values = pc.unique(records[own]).to_pylist()
-        if len(values) <= MOST_VALUES:
+        if len(values) <= FEW_VALUES:
             conditions.append(f"{quoted(column)} IN ({', '.join(map(str, values))})")
     return " AND ".join(conditions)
 

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headwater.columns import quoted
+from headwater.columns import FEW_VALUES, quoted, with_ids
 from headwater.errors import StoreError, UnsupportedError
 from headwater.flow import nodes
 from headwater.flow.determinism import why_not
@@ -24,13 +24,13 @@ from headwater.lowering.eager import as_array, origin
 from headwater.lowering.outputs import ID, result_id
 from headwater.lowering.sources import RECORD
 from headwater.lowering.sources import TIME as TIMED
-from headwater.lowering.tracing import KEY, Traced
+from headwater.lowering.tracing import KEY, PREFIX, Traced
 from headwater.replay import programs, shape
 from headwater.replay.columns import aggregate_key
 from headwater.replay.lowering import Lateness, Question, Replayed
 from headwater.replay.reading import Past, Reading, Slices
 from headwater.replay.schedule import Schedule, is_streaming
-from headwater.replay.slicing import HIGH, LOW, TIME, Slice, slices
+from headwater.replay.slicing import HIGH, LOW, TIME, slices
 from headwater.session import adopt_or_start
 from headwater.spark_errors import one_line
 from headwater.store.batch import BASE, SEQ
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 Ids = npt.NDArray[np.int64]
 
-MOST_VALUES = 1_000
 _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
@@ -57,18 +56,27 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A flow run again for some results of one sink: its lowering, and what it was run over."""
+    """A flow made ready to run again over slices of its sources, for results of one sink."""
 
     node: nodes.Sink
     lowering: Replayed
-    readings: dict[str, Reading]
-    parts: dict[str, Slice]
 
     @property
     def rows(self) -> Traced:
         """The sink's rows, with ids and sets."""
         rows = self.lowering.lower(self.node)
         return rows.with_df(rows.df.withColumn(ID, result_id(self.node)))
+
+    def to(self, step: str) -> Replay:
+        """The same, in terms of the rows of a step."""
+        lowering = self.lowering
+        question = replace(lowering.question, to=step)
+        return Replay(self.node, Replayed(lowering.sources, lowering.lateness, question))
+
+    def rows_of(self, step: str, keys: Ids) -> DataFrame:
+        """The rows of a step, by their keys."""
+        node = next(above for above in self.node.upstream() if above.step == step)
+        return with_ids(self.lowering.lower(node).df, KEY, keys)
 
 
 class Engine:
@@ -78,8 +86,6 @@ class Engine:
         self._reader = reader
         self.catalog = catalog
         self._sinks: dict[str, programs.Sinks] = {}
-        self.last: Replay | None = None
-        """The latest replay."""
         self.rows_read = 0
         """How many rows of source files the latest replay took in."""
 
@@ -87,14 +93,29 @@ class Engine:
         self, sink: Sink, result_ids: Sequence[int] | Ids, *, to: str | None = None
     ) -> pa.Table:
         """The edges of results: `result_id`, `source` (or the step `to`), `source_id`."""
-        asked = self.asked(sink, result_ids)
-        tables = []
-        for query_id in pc.unique(asked["query_id"]).to_pylist():
-            own = asked.filter(pc.equal(asked["query_id"], query_id))
-            tables.append(self._sets(sink, query_id, own, to))
+        tables = [self._sets(sink, asked, to) for asked in self._by_query(sink, result_ids)]
         schema = pa.schema([("result_id", pa.int64()), ("source", pa.string())])
         schema = schema.append(pa.field("source_id", pa.int64()))
         return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def step_rows(self, sink: Sink, result_ids: Ids, step: str, keys: Ids) -> pa.Table:
+        """Rows of a step that some results came from, by key: `id`, `event_time`, own columns."""
+        tables = []
+        for asked in self._by_query(sink, result_ids):
+            with explained(sink):
+                df = self.replay(sink, asked).rows_of(step, keys)
+                own = [quoted(c) for c in df.columns if not c.startswith(PREFIX)]
+                rows = df.select(F.col(KEY).alias("id"), F.col(TIMED).alias("event_time"), *own)
+                tables.append(rows.dropDuplicates(["id"]).toArrow())
+        return pa.concat_tables(tables)
+
+    def _by_query(self, sink: Sink, result_ids: Sequence[int] | Ids) -> list[pa.Table]:
+        """What is known of some results, those of each streaming query apart."""
+        asked = self.asked(sink, result_ids)
+        return [
+            asked.filter(pc.equal(asked["query_id"], query_id))
+            for query_id in pc.unique(asked["query_id"]).to_pylist()
+        ]
 
     def asked(self, sink: Sink, result_ids: Sequence[int] | Ids) -> pa.Table:
         """What the store knows of some results: ids, time, batch, intervals, own columns."""
@@ -126,13 +147,12 @@ class Engine:
     def replay(
         self,
         sink: Sink,
-        query_id: str,
         asked: pa.Table,
         *,
         to: str | None = None,
         alone: Mapping[str, Ids] | None = None,
     ) -> Replay:
-        """A flow made ready to run again for some results of a sink.
+        """A flow made ready to run again for some results of a sink, all of one query.
 
         `alone` has ids of records by source, which then are all that it runs over.
         """
@@ -147,6 +167,7 @@ class Engine:
             steps = ", ".join(n.step for n in node.upstream() if n is not node)
             raise StoreError(f"sink {sink.name!r} has no step {to!r} above it; it has: {steps}")
         spark = _own_session()
+        query_id = asked["query_id"][0].as_py()
         until = int(pc.max(asked["batch"]).as_py())
         past = Past(spark, self._reader, query_id, until)
         parts = slices(node, sink.capture, asked)
@@ -166,8 +187,7 @@ class Engine:
         survivors = frozenset(dedup.step for dedup in deciding)
         question = Question(to=to, survivors=survivors, only=_only(node, asked))
         lateness = self._lateness(node, query_id, until, readings)
-        self.last = Replay(node, Replayed(Slices(readings), lateness, question), readings, parts)
-        return self.last
+        return Replay(node, Replayed(Slices(readings), lateness, question))
 
     def node(self, sink: Sink) -> nodes.Sink:
         """The node of a sink, from the flow at hand or from the store."""
@@ -181,17 +201,6 @@ class Engine:
     def use(self, flow: Any) -> None:
         """Take a flow as it is here, instead of what the store has of it."""
         self._sinks[flow.name] = dict(flow.sinks)
-
-    def rows_of(self, sink: Sink, step: str, keys: Ids) -> pa.Table:
-        """The rows of a step in the latest replay, by their keys: `id`, `event_time`, own."""
-        assert self.last is not None
-        node = _step(self.last.node, step)
-        with explained(sink):
-            rows = self.last.lowering.lower(node)
-            df = with_ids(rows.df, KEY, keys)
-            columns = [quoted(c) for c in rows.columns]
-            found = df.select(F.col(KEY).alias("id"), F.col(TIMED).alias("event_time"), *columns)
-            return found.dropDuplicates(["id"]).toArrow()
 
     def _load(self, flow: str, store: Path) -> programs.Sinks:
         if (here := programs.at_hand(store, flow)) is not None:
@@ -218,8 +227,8 @@ class Engine:
         firsts = [r.first_batch for r in readings.values() if r.first_batch is not None]
         return Lateness(Schedule(tuple(rows["w"].to_pylist())), min(firsts, default=0))
 
-    def _sets(self, sink: Sink, query_id: str, asked: pa.Table, to: str | None) -> pa.Table:
-        replay = self.replay(sink, query_id, asked, to=to)
+    def _sets(self, sink: Sink, asked: pa.Table, to: str | None) -> pa.Table:
+        replay = self.replay(sink, asked, to=to)
         with explained(sink):
             rows = replay.rows
             only = with_ids(rows.df, ID, asked["base"].to_numpy())
@@ -242,15 +251,6 @@ class Engine:
                 )
             )
         return pa.concat_tables(tables)
-
-
-def with_ids(df: DataFrame, column: str, ids: Any) -> DataFrame:
-    """The rows whose id is one of some."""
-    values = np.unique(ids)
-    if len(values) <= MOST_VALUES:
-        return df.filter(quoted(column).isin(values.tolist()))
-    wanted = df.sparkSession.createDataFrame(pa.table({column: values}))
-    return df.join(F.broadcast(wanted), column, "left_semi")
 
 
 @contextmanager
@@ -282,10 +282,6 @@ def _require_all(sink: Sink, asked: pa.Table, found: pa.Table) -> None:
         )
 
 
-def _step(node: nodes.Sink, step: str) -> nodes.Node:
-    return next(above for above in node.upstream() if above.step == step)
-
-
 def _own_session() -> SparkSession:
     """A session with the settings of the user's, and some for short batch queries."""
     active = adopt_or_start()
@@ -310,7 +306,7 @@ def _only(node: nodes.Sink, asked: pa.Table) -> dict[str, Column]:
         if found is None or not plain or asked[name].null_count:
             continue
         values = pc.unique(asked[name]).to_pylist()
-        if len(values) <= MOST_VALUES:
+        if len(values) <= FEW_VALUES:
             step, at = found
             condition = unaliased(step.keys[at]).isin(values)
             known = conditions.get(step.step)

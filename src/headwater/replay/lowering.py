@@ -70,7 +70,7 @@ class Question:
 class Replayed(Eager):
     """Sets of source ids, as `eager` has them, over slices of the sources.
 
-    `frames` has the slice of each source, with the ids, times and batches of its records.
+    `sources` has the slice of each source, with the ids, times and batches of its records.
     """
 
     name: ClassVar[str] = "replay"

@@ -42,7 +42,6 @@ class Reading:
 
     df: DataFrame
     first_batch: int | None
-    files: int
 
 
 class Slices(Sources):
@@ -69,7 +68,7 @@ class Past:
         if node.keep == "all" or not has_files(node):
             return self._kept(node, source, part)
         if not node.streaming:
-            return Reading(self._static(node, part), None, 0)
+            return Reading(self._static(node, part), None)
         return self._files(node, source, part)
 
     def _files(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
@@ -90,7 +89,7 @@ class Past:
                 files.append((path, file["batch"], *bounds))
                 _require(source, file["path"], file["modified"])
         if not files:
-            return Reading(_timed(node, _empty(self.spark, node)), None, 0)
+            return Reading(_timed(node, _empty(self.spark, node)), None)
         records = self._load(node, [local(path) for path, *_ in files])
         frame = _identified(node, records).withColumn(FILE, F.col("_metadata.file_path"))
         if part.positions is not None:
@@ -103,7 +102,7 @@ class Past:
         if part.positions is not None:
             frame = frame.filter(F.col(POSITION).between(F.col(FIRST), F.col(LAST)))
         frame = frame.drop(FILE, FIRST, LAST, POSITION)
-        return Reading(_timed(node, frame), min(batch for _, batch, *_ in files), len(files))
+        return Reading(_timed(node, frame), min(batch for _, batch, *_ in files))
 
     def _static(self, node: nodes.Source, part: Slice) -> DataFrame:
         frame = _identified(node, self._load(node, [str(node.path)], patterns=True))
@@ -142,9 +141,9 @@ class Past:
         table = pa.table([rows[f.name].cast(f.type) for f in schema], schema=schema)
         frame = self.spark.createDataFrame(table).withColumn(TIME, event_time(node))
         if not node.streaming:
-            return Reading(frame.withColumn(BATCH, F.lit(0).cast("bigint")), None, 0)
+            return Reading(frame.withColumn(BATCH, F.lit(0).cast("bigint")), None)
         first = min(rows[BATCH].to_pylist(), default=None)
-        return Reading(_timed(node, frame), first, 0)
+        return Reading(_timed(node, frame), first)
 
 
 def _identified(node: nodes.Source, records: DataFrame) -> DataFrame:

@@ -11,18 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from headwater.columns import quoted
+from headwater.columns import quoted, with_ids
 from headwater.flow import nodes
 from headwater.lowering.eager import as_array, origin
 from headwater.lowering.outputs import ID
 from headwater.lowering.sources import TIME
-from headwater.lowering.tracing import KEY
-from headwater.replay.engine import explained, with_ids
+from headwater.lowering.tracing import PREFIX
+from headwater.replay.engine import explained
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headwater.replay.engine import Engine, Ids
+    from headwater.replay.engine import Engine, Ids, Replay
     from headwater.store.catalog import Sink
 
 _TOLERANCE = 1e-9
@@ -67,12 +67,11 @@ def replay_result(
 ) -> ReplayedResult:
     """Run the flow over a result's records alone, and compare what comes out."""
     asked = engine.asked(sink, [result_id])
-    query_id = asked["query_id"][0].as_py()
     alone = {
         name: sources.filter(pc.equal(sources["source"], name))["id"].to_numpy()
         for name in pc.unique(sources["source"]).to_pylist()
     }
-    replay = engine.replay(sink, query_id, asked, alone=alone)
+    replay = engine.replay(sink, asked, alone=alone)
     with explained(sink):
         rows = replay.rows
         own = [quoted(name) for name in rows.columns]
@@ -84,7 +83,7 @@ def replay_result(
     }
     row = found[0] if found else None
     differences = {} if row is None else _differences(stored, row)
-    made = tuple(_steps(engine, sink, query_id, asked, alone)) if steps else ()
+    made = tuple(_steps(replay, sink, asked)) if steps else ()
     return ReplayedResult(row, bool(found) and not differences, sources, differences, made)
 
 
@@ -107,25 +106,21 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _steps(
-    engine: Engine, sink: Sink, query_id: str, asked: pa.Table, alone: Mapping[str, Ids]
-) -> list[Step]:
+def _steps(replay: Replay, sink: Sink, asked: pa.Table) -> list[Step]:
     """The rows of every step that went into the result, and no others of the same replay."""
     made = []
-    whole = engine.replay(sink, query_id, asked, alone=alone)
-    for node in whole.node.upstream():
+    for node in replay.node.upstream():
         if isinstance(node, nodes.Static | nodes.Alias | nodes.Sink):
             continue
-        own = engine.replay(sink, query_id, asked, alone=alone, to=node.step)
         with explained(sink):
-            rows = own.rows
+            rows = replay.to(node.step).rows
             keys: Ids = np.empty(0, np.int64)
             if node.step in rows.origins:
                 sets = with_ids(rows.df, ID, asked["base"].to_numpy())
                 found = sets.select(as_array(rows, node.step)).toArrow()[origin(node.step)]
                 keys = found.combine_chunks().flatten().to_numpy()
-            traced = whole.lowering.lower(node)
-            df = with_ids(traced.df, KEY, keys)
-            shown = df.select(F.col(TIME).alias("event_time"), *map(quoted, traced.columns))
+            df = replay.rows_of(node.step, keys)
+            own = [quoted(c) for c in df.columns if not c.startswith(PREFIX)]
+            shown = df.select(F.col(TIME).alias("event_time"), *own)
             made.append(Step(node.step, node.kind, node.describe(), shown.toArrow()))
     return made

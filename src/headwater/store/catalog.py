@@ -14,6 +14,9 @@ from headwater.errors import UnknownName
 
 Query = Callable[[str], pa.Table]
 
+LAZY = ("ancestors", "intervals")
+"""The capture modes whose sets are found by a replay."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -81,6 +84,11 @@ class Sink:
     def capture(self) -> str:
         """How the provenance of its results is captured."""
         return str(self.definition.get("capture", "eager"))
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether its sets are found by a replay."""
+        return self.capture in LAZY
 
     def reads(self, source: Source) -> bool:
         """Whether a result of this sink may stem from `source`."""

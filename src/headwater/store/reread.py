@@ -25,8 +25,6 @@ from headwater.store.ingest import collision, visible
 from headwater.store.schema import quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from headwater.store.catalog import Source
 
 FORMATS = ("parquet", "csv", "json", "orc", "text")
@@ -142,7 +140,7 @@ def _by_spark(source: Source, ids: Ids) -> pa.Table:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
-    from headwater.columns import identity_hash
+    from headwater.columns import identity_hash, with_ids
     from headwater.session import adopt_or_start
 
     definition = source.definition
@@ -167,19 +165,12 @@ def _by_spark(source: Source, ids: Ids) -> pa.Table:
         frame = frame.select(
             key.alias(ID), time.cast("timestamp").alias(TIME), *map(_spark_name, frame.columns)
         )
-        return _only(session, frame, ids).toArrow()
+        return with_ids(frame, ID, ids).toArrow()
     except PySparkException as error:
         raise StoreError(
             f"can't read source {source.name!r} again from {path}: {one_line(error)[:300]}; "
             "columns=False answers without its records"
         ) from error
-
-
-def _only(session: SparkSession, frame: DataFrame, ids: Ids) -> DataFrame:
-    if len(ids) <= 1000:
-        return frame.where(frame[ID].isin(ids.tolist()))
-    wanted = session.createDataFrame(pa.table({ID: ids}))
-    return frame.join(wanted, ID, "left_semi")
 
 
 def _once(source: Source, rows: pa.Table) -> pa.Table:
