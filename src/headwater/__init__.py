@@ -1,7 +1,10 @@
 """Headwater: fine-grained provenance for stream processing on Apache Spark."""
 
-from headwater.capture.run import Run
-from headwater.capture.sink import BatchInfo
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from headwater.errors import (
     FlowError,
     HeadwaterError,
@@ -13,11 +16,15 @@ from headwater.errors import (
     UnknownName,
     UnsupportedError,
 )
-from headwater.flow.determinism import deterministic
-from headwater.flow.flow import Flow
-from headwater.flow.frame import Frame
-from headwater.query import Store, to_spark
-from headwater.store import open  # noqa: A004
+
+if TYPE_CHECKING:
+    from headwater.capture.run import Run
+    from headwater.capture.sink import BatchInfo
+    from headwater.flow.determinism import deterministic
+    from headwater.flow.flow import Flow
+    from headwater.flow.frame import Frame
+    from headwater.query import Store, to_spark
+    from headwater.store import open  # noqa: A004
 
 __version__ = "0.1.0"
 
@@ -40,3 +47,26 @@ __all__ = [
     "open",
     "to_spark",
 ]
+
+_WHERE = {
+    "BatchInfo": "headwater.capture.sink",
+    "Flow": "headwater.flow.flow",
+    "Frame": "headwater.flow.frame",
+    "Run": "headwater.capture.run",
+    "Store": "headwater.query",
+    "deterministic": "headwater.flow.determinism",
+    "open": "headwater.store",
+    "to_spark": "headwater.query",
+}
+"""Imported when first asked for: Spark's workers import this package and need none of it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_WHERE[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

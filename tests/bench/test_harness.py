@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 
 import pytest
 
 from headwater.bench.harness import Case, Outcome, Sample, compare, same_results
-from headwater.bench.meter import Meter, Usage, cpu_seconds
+from headwater.bench.meter import Meter, Usage
 from headwater.bench.paired import Interval, interval
 from headwater.bench.report import RATES, Table, goal
 from headwater.errors import HeadwaterError
@@ -133,7 +133,17 @@ def test_cpu_counts_descendants_and_memory_peaks() -> None:
     assert reading.usage.cpu > 0.1
     assert reading.usage.memory > len(held)
     assert reading.usage.seconds > 0
-    assert cpu_seconds([os.getpid()]) > 0
+
+
+def test_the_cpu_of_a_child_that_nobody_waits_for_is_not_taken_back() -> None:
+    # As a worker of Spark's: begun before, ended within, and its parent does not look.
+    burn = "n = 0\nwhile n < 4_000_000: n += 1\nimport sys; sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", burn], stdin=subprocess.PIPE) as child:
+        time.sleep(1)
+        with Meter().measure() as reading:
+            child.kill()
+            time.sleep(0.3)
+    assert reading.usage.cpu >= 0
 
 
 def test_memory_is_watched_where_there_is_no_mark(monkeypatch: pytest.MonkeyPatch) -> None:

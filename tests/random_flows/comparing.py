@@ -109,6 +109,17 @@ def key_of(
     return (plain(values), plain(time), tuple(sorted(provenance)))
 
 
+def compare_rows(name: str, eager: list[Actual], none: list[Actual]) -> list[str]:
+    """Capture must not change results; survivors that are Spark's choice are not compared."""
+    with_, without = Counter(a.values for a in eager), Counter(a.values for a in none)
+    if with_ == without:
+        return []
+    lines = [f"{name}: capture changes results"]
+    lines += [f"  only eager: {shown(v)}" for v in (with_ - without).elements()]
+    lines += [f"  only none: {shown(v)}" for v in (without - with_).elements()]
+    return ["\n".join(lines)]
+
+
 def difference(expected: Counter[Any], wanted: Counter[Any], batch: dict[Any, int]) -> str:
     """What only one of them has, in lines."""
     lines = []

@@ -119,7 +119,7 @@ def _positions(source: SourceData) -> dict[int, list[int]]:
     """Where each record of a source lies; one that came twice lies in two places."""
     found: dict[int, list[int]] = defaultdict(list)
     for number, batch in enumerate(source.batches):
-        first, _ = file_positions((1_700_000_000 + number) * 1000)
+        first, _ = file_positions(source.modified(number))
         for row, values in enumerate(batch):
             found[values[0]].append(first + row)
     return found

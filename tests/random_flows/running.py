@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 import headwater as hw
 from headwater.flow import nodes
-from headwater.testing import Input, read_checkpoint
+from headwater.testing import Input, arrival_places, functions, read_checkpoint
 from headwater.testing.functions import copies, words
 from headwater.testing.join_steps import STATIC_ROWS, STATIC_SCHEMA
 from headwater.testing.records import SCHEMA, SourceData
@@ -54,7 +54,7 @@ def write_files(data: SourceData, folder: Path) -> None:
         table = pa.table([pa.array(c, t) for c, t in zip(columns, ARROW.types, strict=True)], ARROW)
         path = folder / f"{number:03d}.parquet"
         pq.write_table(table, path)
-        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+        os.utime(path, ns=(data.modified(number) * 1_000_000,) * 2)
 
 
 def build(program: RandomProgram, spark: SparkSession, folder: Path) -> hw.Flow:
@@ -83,6 +83,7 @@ def build(program: RandomProgram, spark: SparkSession, folder: Path) -> hw.Flow:
         "plain_zones": static,
         "copies": copies,
         "words": words,
+        "functions": functions,
     }
     exec(compile(program.text, "<random flow>", "exec"), names)
     return flow
@@ -107,17 +108,23 @@ def recorded_input(flow: hw.Flow, checkpoint: Path, folder: Path) -> Input:
     per_source = {
         name: recorded.of(folder / name) for name, node in flow.sources.items() if node.streaming
     }
-    batches = [
-        {name: [row for f in files[i] for row in _rows(f)] for name, files in per_source.items()}
-        for i in range(len(recorded.watermarks))
-    ]
+    batches: list[dict[str, list[tuple[Any, ...]]]] = []
+    places: list[dict[str, list[int]]] = []
+    for i in range(len(recorded.watermarks)):
+        batches.append({name: [] for name in per_source})
+        places.append({name: [] for name in per_source})
+        for name, files in per_source.items():
+            for file in files[i]:
+                rows = _rows(file)
+                batches[i][name] += rows
+                places[i][name] += arrival_places(flow.sources[name], file, rows)
     static = {
         node.step: list(STATIC_ROWS)
         for sink in flow.sinks.values()
         for node in sink.upstream()
         if isinstance(node, nodes.Static) or (isinstance(node, nodes.Source) and not node.streaming)
     }
-    return Input(batches, recorded.watermarks, static)
+    return Input(batches, recorded.watermarks, static, places)
 
 
 def _rows(path: Path) -> list[tuple[Any, ...]]:

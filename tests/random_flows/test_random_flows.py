@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from pyspark.sql import SparkSession
 
-from headwater.testing import Counters
 from headwater.testing.strategies import THEMES, RandomProgram, programs
 from tests.random_flows import lazily
-from tests.random_flows.comparing import compare
+from tests.random_flows.comparing import compare, compare_rows
+from tests.random_flows.coverage import Coverage
 from tests.random_flows.running import (
-    Actual,
     build,
     recorded_input,
     run,
     stored,
     write_files,
 )
-from tests.random_flows.values import shown
 from tests.support import amount, full
 
 pytestmark = pytest.mark.spark
@@ -36,63 +31,9 @@ EXAMPLES = amount(3, 18)
 BATCHES = (3, 7) if full() else (3, 5)
 
 
-@dataclass
-class Coverage:
-    """What the random flows of this session had in them."""
-
-    flows: int = 0
-    results: int = 0
-    edges: int = 0
-    empty_batches: int = 0
-    happened: Counter[str] = field(default_factory=Counter)
-    features: Counter[str] = field(default_factory=Counter)
-    modes: Counter[str] = field(default_factory=Counter)
-    excess: lazily.Excess = field(default_factory=lazily.Excess)
-
-    def add(self, results: list[Actual], counters: Counters) -> None:
-        """Count a flow."""
-        self.flows += 1
-        self.results += len(results)
-        self.edges += sum(len(result.provenance) for result in results)
-        self.happened += Counter(
-            {
-                "rows late": counters.late_rows,
-                "windows late": counters.late_windows,
-                "duplicates dropped": counters.duplicates,
-                "survivors chosen": counters.choices,
-                "rows unmatched": counters.unmatched,
-                "sessions merged": counters.sessions_merged,
-                "records in no set for being late": len(counters.never_counted()),
-            }
-        )
-
-    def __str__(self) -> str:
-        happened = ", ".join(f"{n} {what}" for what, n in sorted(self.happened.items()))
-        features = ", ".join(f"{what} {n}" for what, n in sorted(self.features.items()))
-        return (
-            f"{self.flows} flows, {self.results} results, {self.edges} edges, "
-            f"{self.empty_batches} batches without data; {happened}; steps: {features}; "
-            f"lazily: {dict(self.modes)}; {self.excess}"
-        )
-
-
 @pytest.fixture(scope="module")
 def coverage() -> Coverage:
     return Coverage()
-
-
-@pytest.fixture
-def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
-    """Spark without compiling its plans: for a few rows that takes far longer than running."""
-    settings_ = {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }
-    for name, value in settings_.items():
-        spark.conf.set(name, value)
-    yield spark
-    for name in settings_:
-        spark.conf.unset(name)
 
 
 @pytest.mark.parametrize("themes", GROUPS, ids=lambda themes: themes[0])
@@ -160,17 +101,6 @@ def check_program(
         coverage.modes[modes[name]] += 1
     problems += lazily.problems(flow, folder, lazy, modes, program.data, coverage.excess)
     return problems
-
-
-def compare_rows(name: str, eager: list[Actual], none: list[Actual]) -> list[str]:
-    """Capture must not change results; survivors that are Spark's choice are not compared."""
-    with_, without = Counter(a.values for a in eager), Counter(a.values for a in none)
-    if with_ == without:
-        return []
-    lines = [f"{name}: capture changes results"]
-    lines += [f"  only eager: {shown(v)}" for v in (with_ - without).elements()]
-    lines += [f"  only none: {shown(v)}" for v in (without - with_).elements()]
-    return ["\n".join(lines)]
 
 
 def test_the_random_flows_had_everything_in_them(coverage: Coverage) -> None:

@@ -94,6 +94,10 @@ class Lab:
         flow.start(store=path, capture=capture, available_now=True, **more).wait()
         return hw.open(path)
 
+    def store(self, run: int) -> hw.Store:
+        """The store of an earlier run; the first is 1."""
+        return hw.open(str(self.home / f"store-{run}"))
+
     def tell(self, flow: hw.Flow) -> dict[str, Told]:
         """Each sink's rows with their sets, after checking that capture changed no row."""
         plain, eager = self.run(flow, "none"), self.run(flow, "eager")

@@ -104,27 +104,44 @@ def parse(text: str) -> list[dict[str, list[tuple[Any, ...]]]]:
         while len(batches) <= int(number):
             batches.append({})
         parsed: list[Any] = [None if v == "-" else int(v) for v in values]
-        parsed[1] = ZERO + timedelta(seconds=parsed[1])
+        if parsed[1] is not None:
+            parsed[1] = ZERO + timedelta(seconds=parsed[1])
         batches[int(number)].setdefault(name, []).append(tuple(parsed))
     return batches
+
+
+def lines_as_places(text: str) -> list[dict[str, list[int]]]:
+    """Places by which the rows of all sources arrive in the order of a table's lines."""
+    places: list[dict[str, list[int]]] = []
+    for at, line in enumerate(text.strip().splitlines()):
+        number, name, *_ = line.split()
+        while len(places) <= int(number):
+            places.append({})
+        places[int(number)].setdefault(name, []).append(at)
+    return places
 
 
 def run(
     above: nodes.Node,
     text: str,
-    watermarks: list[int],
+    watermarks: list[int] | None = None,
     *,
     counters: Counters | None = None,
+    interleaved: bool = False,
     **options: Any,
 ) -> list[str]:
     """A sink's results in lines `batch: values @event-time {records}`; watermarks in seconds.
 
-    Batches beyond the table are without data. A watermark of 0 is Spark's first one.
+    Batches beyond the table are without data. A watermark of 0 is Spark's first one. The rows of
+    each source are in order; `interleaved` also those of different sources, line by line.
     """
     batches = parse(text)
+    watermarks = [0] * len(batches) if watermarks is None else watermarks
     batches += [{} for _ in range(len(watermarks) - len(batches))]
     start = int(ZERO.timestamp())
-    given = Input(batches, [(start + w) * 1000 if w else 0 for w in watermarks], {})
+    places = lines_as_places(text) if interleaved else []
+    places += [{} for _ in range(len(watermarks) - len(places))]
+    given = Input(batches, [(start + w) * 1000 if w else 0 for w in watermarks], {}, places)
     sink = nodes.Sink(step="out", inputs=(above,))
     found = interpret(sink, given, counters=counters, **options)
     lines = []
@@ -143,6 +160,8 @@ def _shown(value: Any) -> str:
             return f"{(value - ZERO) / timedelta(seconds=1):.6f}".rstrip("0").rstrip(".")
         case Struct(fields=fields):
             return "-".join(_shown(v) for _, v in fields)
+        case tuple():
+            return f"[{','.join(map(_shown, value))}]"
     return str(value)
 
 

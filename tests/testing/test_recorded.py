@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from headwater.testing import InterpreterError, read_checkpoint
+from headwater.flow import nodes
+from headwater.testing import InterpreterError, arrival_places, read_checkpoint
+from tests.testing.tables import source
 
 
 def checkpoint(root: Path, batches: list[tuple[int, list[str]]], logs: list[list[str]]) -> Path:
@@ -57,3 +61,19 @@ def test_a_purged_checkpoint_is_refused(tmp_path: Path) -> None:
     (place / "offsets/0").unlink()
     with pytest.raises(InterpreterError, match="not all there"):
         read_checkpoint(place)
+
+
+def test_places_are_the_files_time_and_row_or_the_id(tmp_path: Path) -> None:
+    early, late = tmp_path / "early", tmp_path / "late"
+    for file, milliseconds in ((early, 1_700_000_000_123), (late, 1_700_000_000_124)):
+        file.touch()
+        os.utime(file, ns=(milliseconds * 1_000_000,) * 2)
+    rows = [(9, None, 0, 0), (8, None, 0, 0)]
+    parquet = replace(source(), format="parquet")
+    first, second = (arrival_places(parquet, file, rows) for file in (early, late))
+    assert [first[1] - first[0], second[1] - second[0]] == [1, 1]
+    assert first[1] < second[0]
+    assert arrival_places(replace(source(), format="kafka"), early, rows) == [9, 8]
+    by_content = replace(source(), format="csv", identity=nodes.Identity("content", ()))
+    with pytest.raises(InterpreterError, match="has no places"):
+        arrival_places(by_content, early, rows)

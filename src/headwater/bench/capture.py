@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headwater.bench.report import Table
+    from headwater.bench.suites import Suite
 
 BATCHES = 8
 
 
 def measure(
     spark: SparkSession,
-    suite: str,
+    suite: str | Suite,
     *,
     modes: Sequence[str] = MODES,
     records: int | None = None,
@@ -39,7 +40,7 @@ def measure(
     warm_ups: int = 1,
     **options: Any,
 ) -> Iterator[Table]:
-    """Measures one suite; `options` are its own, such as sizes of windows.
+    """Measures one suite, by name or itself; `options` are its own, such as sizes of windows.
 
     `folder` is where streams, stores and checkpoints are put for the time being.
     """
@@ -55,4 +56,5 @@ def measure(
             progress=progress,
             warm_ups=warm_ups,
         )
-        yield from SUITES[suite](lab, **options)
+        tables = SUITES[suite] if isinstance(suite, str) else suite
+        yield from tables(lab, **options)

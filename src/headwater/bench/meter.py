@@ -1,6 +1,7 @@
 """What a piece of work costs: seconds, CPU seconds and peak memory, of Python and of Spark's JVM.
 
-CPU is counted for both processes and all their descendants. Peak memory is the sum of both
+CPU is counted for both processes and all their descendants, looked at again and again: a worker of
+Spark's that ends takes its own count with it. Peak memory is the sum of both
 processes' high-water marks, which the kernel sets back where it permits, else of what they held
 when looked at. A JVM keeps what it once took, so it collects its garbage before each measurement.
 """
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_LOOK_EVERY = 0.05  # seconds between two looks at the memory where there is no high-water mark
+_LOOK_EVERY = 0.1  # seconds between two looks
 
-# /proc/<pid>/stat, counted from behind the command's name: its parent, and the ticks of itself and
-# of its ended children, as user and as system.
+# /proc/<pid>/stat, counted from behind the command's name: its parent, the ticks that it spent
+# itself, as user and as system, and when it began.
 _PARENT = 1
-_SPENT = slice(11, 15)
+_SPENT = slice(11, 13)
+_BEGAN = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +69,26 @@ class Meter:
         reading = Reading()
         marked = [pid for pid in self.pids if _reset_peak(pid)]
         unmarked = [pid for pid in self.pids if pid not in marked]
-        with _Watch(unmarked) as watch:
-            cpu = cpu_seconds(self.pids)
+        with _Watch(self.pids, unmarked) as watch:
             begin = time.perf_counter()
             yield reading
             seconds = time.perf_counter() - begin
-            cpu = cpu_seconds(self.pids) - cpu
         memory = sum(_status(pid, "VmHWM") for pid in marked) + watch.peak
-        reading.usage = Usage(seconds, cpu, memory)
+        reading.usage = Usage(seconds, watch.cpu, memory)
 
     def _collect_garbage(self) -> None:
         if self._spark is not None and self._spark._jvm is not None:
             self._spark._jvm.java.lang.System.gc()
 
 
-def cpu_seconds(pids: list[int]) -> float:
-    """CPU seconds so far of these processes and all their descendants, ended ones included."""
+Spent = dict[tuple[int, int], int]
+"""Ticks of CPU by process: its number and when it began, since numbers are used again."""
+
+
+def spent(pids: list[int]) -> Spent:
+    """What these processes and all their descendants have spent so far, each by itself."""
     parents: dict[int, int] = {}
-    spent: dict[int, int] = {}
+    own: dict[int, tuple[int, int]] = {}
     for entry in _PROC.iterdir():
         if not entry.name.isdigit():
             continue
@@ -94,8 +98,10 @@ def cpu_seconds(pids: list[int]) -> float:
             continue  # ended meanwhile
         pid = int(entry.name)
         parents[pid] = int(fields[_PARENT])
-        spent[pid] = sum(map(int, fields[_SPENT]))
-    return sum(ticks for pid, ticks in spent.items() if _below(pid, pids, parents)) / _TICKS
+        own[pid] = int(fields[_BEGAN]), sum(map(int, fields[_SPENT]))
+    return {
+        (pid, began): ticks for pid, (began, ticks) in own.items() if _below(pid, pids, parents)
+    }
 
 
 def _below(pid: int, tops: list[int], parents: dict[int, int]) -> bool:
@@ -123,26 +129,36 @@ def _status(pid: int, name: str) -> int:
 
 
 class _Watch:
-    """Looks at processes' memory from a thread, and keeps the highest sum."""
+    """Looks at processes from a thread: what they spend, and the highest sum of their memory."""
 
-    def __init__(self, pids: list[int]) -> None:
+    def __init__(self, pids: list[int], unmarked: list[int]) -> None:
         self.peak = 0
         self._pids = pids
+        self._unmarked = unmarked
+        self._before: Spent = {}
+        self._latest: Spent = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, name="headwater-meter", daemon=True)
 
+    @property
+    def cpu(self) -> float:
+        """CPU seconds since the watch began, those of ended processes as last seen."""
+        ticks = sum(now - self._before.get(who, 0) for who, now in self._latest.items())
+        return ticks / _TICKS
+
     def __enter__(self) -> _Watch:
-        if self._pids:
-            self._thread.start()
+        self._before = spent(self._pids)
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        if self._pids:
-            self._thread.join()
+        self._thread.join()
 
     def _look(self) -> None:
         while True:
-            self.peak = max(self.peak, sum(_status(pid, "VmRSS") for pid in self._pids))
-            if self._over.wait(_LOOK_EVERY):
+            over = self._over.wait(_LOOK_EVERY)
+            self._latest |= spent(self._pids)
+            self.peak = max(self.peak, sum(_status(pid, "VmRSS") for pid in self._unmarked))
+            if over:
                 return

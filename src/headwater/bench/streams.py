@@ -25,6 +25,9 @@ TUPLES = "id bigint, ts timestamp, key int, value bigint, pick int"
 
 READINGS = "id bigint, ts timestamp, sensor int, temperature int"
 
+KEYED = "id bigint, ts timestamp, k int, v int"
+"""Events of so many keys: each key has about one a second."""
+
 EVENTS = "id bigint, ts timestamp, payload binary"
 
 SENSORS = 4
@@ -58,6 +61,20 @@ def readings(folder: Path, records: int, files: int, first_sensor: int) -> Path:
             "ts": _times(second, 1),
             "sensor": pa.array(sensor + first_sensor, pa.int32()),
             "temperature": pa.array(np.where(outlier, 400, warm), pa.int32()),
+        }
+
+    return _write(folder, records, files, columns)
+
+
+def keyed(folder: Path, records: int, keys: int, files: int, first: int = 0) -> Path:
+    """Writes events of so many keys, in random order of the keys."""
+
+    def columns(ids: Ints) -> dict[str, pa.Array]:
+        noise = _noise(ids + first)
+        return {
+            "ts": _times(ids, keys),
+            "k": pa.array((noise >> 16) % keys, pa.int32()),
+            "v": pa.array((noise >> 40) % 1_000, pa.int32()),
         }
 
     return _write(folder, records, files, columns)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.capture.register import in_short, registration
 from headwater.errors import RunError
-from headwater.flow.nodes import FlatMap, Node, Source
+from headwater.flow.determinism import function_of
+from headwater.flow.nodes import GroupFunction, Node, Ordered, Service, Source
 from headwater.store.catalog import LAZY
 
 if TYPE_CHECKING:
@@ -81,13 +82,14 @@ def fingerprint(flow: Flow, modes: Mapping[str, str]) -> dict[str, str]:
     A checkpoint's state depends on the sinks and their stateful steps. Where provenance is found
     by replay, earlier results depend on every step.
     """
-    stateful = ("source", "aggregate", "join", "deduplicate", "watermark")
+    stateful = ("source", "aggregate", "group_function", "join", "deduplicate", "watermark")
     out: dict[str, str] = {}
     for sink in flow.sinks.values():
         out[f"sink {sink.name}"] = _short(flow._plain.lower(sink).schema.simpleString())
         replayed = modes[sink.name] in LAZY
         for node in sink.upstream():
-            if node is not sink and (replayed or node.kind in stateful):
+            keeps = node.kind in stateful or isinstance(node, Ordered)
+            if node is not sink and (replayed or keeps):
                 out[f"{node.kind} {node.step}"] = _short(_meaning(node))
     return out
 
@@ -97,9 +99,16 @@ def _meaning(node: Node) -> str:
     if isinstance(node, Source):
         # A source may move; what its rows and ids are may not.
         return repr(node.identity)
-    if isinstance(node, FlatMap) and (code := getattr(node.function, "__code__", None)) is not None:
-        return f"{node.describe()} {code.co_code!r} {_constants(code)}"
-    return node.describe()
+    said = node.describe()
+    if isinstance(node, GroupFunction):
+        # Its state has the rows themselves.
+        said += node.given.simpleString()
+    if isinstance(node, Service):
+        # What is not JSON has no text that is the same in every process.
+        said += json.dumps(dict(node.static), sort_keys=True, default=lambda v: type(v).__name__)
+    if (code := getattr(function_of(node), "__code__", None)) is not None:
+        return f"{said} {code.co_code!r} {_constants(code)}"
+    return said
 
 
 def _constants(code: CodeType) -> str:

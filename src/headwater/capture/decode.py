@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from headwater.lowering.eager import origin
 from headwater.lowering.intervals import HIGH, LOW
 from headwater.lowering.outputs import CONTENT, ID, OUTPUT, PAYLOAD, Outputs, Part
-from headwater.lowering.sources import TIME
+from headwater.names import TIME
 from headwater.store.batch import ResultSet
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from headwater.capture.choosing import choose
 from headwater.capture.run import Run
 from headwater.capture.sink import BatchInfo, CaptureSink
 from headwater.errors import FlowError, RunError
+from headwater.flow import nodes
 from headwater.flow.jvm import scala_object, spark_jvm
 from headwater.lowering import outputs as lowering
 from headwater.replay.programs import remember
@@ -23,7 +24,7 @@ from headwater.store.embedded import EmbeddedWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headwater.flow.flow import Flow
@@ -102,7 +103,7 @@ def _start_query(
     elif trigger:
         writer = writer.trigger(processingTime=trigger)
     try:
-        with _settings(flow.spark):
+        with _settings(flow):
             return writer.start()
     except Exception as error:
         raise RunError(f"flow {flow.name!r} did not start: {one_line(error)}") from error
@@ -119,11 +120,25 @@ _SETTINGS = {
 }
 
 
+_IN_ORDER = {
+    # The only state store that stateful processors have.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # A micro-batch writes down what changed, instead of the whole store.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""Settings for flows with steps over arrival order."""
+
+
 @contextmanager
-def _settings(spark: SparkSession) -> Iterator[None]:
+def _settings(flow: Flow) -> Iterator[None]:
     """Settings that a query takes over at its start; the session gets its own back."""
-    before = {name: spark.conf.get(name, None) for name in _SETTINGS}
-    for name, value in _SETTINGS.items():
+    spark = flow.spark
+    in_order = any(isinstance(n, nodes.Ordered) for s in flow.sinks.values() for n in s.upstream())
+    settings = {**_SETTINGS, **(_IN_ORDER if in_order else {})}
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
         spark.conf.set(name, value)
     try:
         yield
@@ -138,7 +153,7 @@ def _settings(spark: SparkSession) -> Iterator[None]:
 def _run_once(flow: Flow, outputs: lowering.Outputs, sink: CaptureSink) -> Run:
     """Run a flow over batch sources: one batch, number 0. The run gives the store up."""
     try:
-        with _settings(flow.spark):
+        with _settings(flow):
             sink(outputs.df, 0)
     except Exception as error:  # noqa: BLE001
         sink.fail(error)

@@ -137,6 +137,54 @@ def capture(
 
 
 @app.command()
+def operators(
+    operator: Annotated[
+        list[str] | None, typer.Option(help="Only this operator.", show_default="all")
+    ] = None,
+    keys: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Numbers of keys.", show_default="1, 1000 and 100000"),
+    ] = None,
+    mode: Annotated[
+        list[Mode] | None,
+        typer.Option(help="Only this capture, beside none.", show_default="eager"),
+    ] = None,
+    records: Annotated[int, typer.Option(min=1_000, help="Events.")] = 1_000_000,
+    pairs: Annotated[int, typer.Option(min=1, help="Runs of each mode.")] = 3,
+    folder: Folder = None,
+    json: Json = False,
+) -> None:
+    """Throughput of the operators over arrival order, by the number of keys.
+
+    A native time window stands beside them.
+
+    Example: `headwater bench operators --operator count_window --keys 1000 --pairs 5`
+    """
+    from headwater.bench.capture import measure
+    from headwater.bench.suites.operators import KEYS, OPERATORS, tables
+    from headwater.cli.progress import counted
+    from headwater.cli.spark import session
+
+    for name in operator or ():
+        if name not in OPERATORS:
+            known = ", ".join(OPERATORS)
+            raise typer.BadParameter(f"there is no operator {name!r}; there are {known}")
+    with session() as spark, counted("bench operators") as progress:
+        (table,) = measure(
+            spark,
+            tables,
+            modes=[each.value for each in mode] if mode else ["none", "eager"],
+            records=records,
+            pairs=pairs,
+            folder=folder,
+            progress=progress,
+            keys=keys or KEYS,
+            operators=operator or tuple(OPERATORS),
+        )
+    finish_one(table, json)
+
+
+@app.command()
 def storage(
     events: Annotated[int, typer.Option(min=1_000, help="Events.")] = 100_000,
     payload: Annotated[

@@ -54,14 +54,29 @@ def is_declared(function: object) -> bool:
 
 def why_not(node: nodes.Node) -> str | None:
     """Why a step may give other rows when it is run again, or None if it can't."""
-    if isinstance(node, nodes.FlatMap) and not is_declared(node.function):
+    function = function_of(node)
+    if function is not None and not is_declared(function):
         return (
-            f"the Python function {node.function.__name__!r} is not declared with "
+            f"the Python function {nodes.name_of(function)!r} is not declared with "
             "@headwater.deterministic"
         )
+    if isinstance(node, nodes.Service) and isinstance(node.target, str):
+        return "a service may answer otherwise when it is asked again"
+    if isinstance(node, nodes.Ordered):
+        return "what it makes depends on everything that arrived before"
     for expr in _expressions(node):
         if (found := _changing(expr.term)) is not None:
             return found
+    return None
+
+
+def function_of(node: nodes.Node) -> Callable[..., object] | None:
+    """The Python function that a step runs, if it runs one."""
+    match node:
+        case nodes.FlatMap() | nodes.Map() | nodes.GroupFunction():
+            return node.function
+        case nodes.Service(target=target) if not isinstance(target, str):
+            return target
     return None
 
 
@@ -71,7 +86,7 @@ def _expressions(node: nodes.Node) -> Iterator[Expr]:
             yield condition
         case nodes.Project(columns=columns) | nodes.Explode(columns=columns):
             yield from columns
-        case nodes.WithColumns(columns=named):
+        case nodes.WithColumns(columns=named) | nodes.Service(request=named):
             yield from (expr for _, expr in named)
         case nodes.Aggregate(keys=keys, columns=columns):
             yield from (*keys, *columns)

@@ -143,6 +143,16 @@ def generator_argument(expr: Expr) -> Column:
     return from_catalyst(_unaliased(expr).children().apply(0))
 
 
+def argument(expr: Expr, depth: int = 1) -> Expr:
+    """The first argument of a function, or of the one inside it."""
+    expression = _unaliased(expr)
+    if expression.getClass().getSimpleName() == "AggregateExpression":
+        depth += 1
+    for _ in range(depth):
+        expression = expression.children().apply(0)
+    return column(from_catalyst(expression), what="an aggregate")
+
+
 def _unaliased(expr: Expr) -> Any:
     expression = catalyst(expr.column)
     while expression.getClass().getSimpleName() in ("Alias", "MultiAlias"):
@@ -176,6 +186,10 @@ def _read(expression: Any) -> Term:
             if len(children) != expression.arguments().size():
                 return Opaque(f"{name} … FILTER", args)
             return Call(_NAMES.get(name, name.lower()), args, bool(expression.isDistinct()))
+        case "AggregateExpression":  # how Spark's parser reads first(x) and last(x)
+            return args[0]
+        case "First" | "Last" if not expression.ignoreNulls():
+            return Call(kind.lower(), args[:1])
         case "CreateNamedStruct":
             return Call("struct", args)
         case "PythonUDF":

@@ -17,6 +17,7 @@ from headwater.flow.frame import Frame
 from headwater.flow.references import Attribute, attributes
 from headwater.flow.sourcing import source_node
 from headwater.lowering.plain import Plain
+from headwater.names import PREFIX
 from headwater.session import adopt_or_start
 from headwater.spark_errors import one_line
 
@@ -129,6 +130,19 @@ class Flow:
         check_write(write, f"sink {name!r} at {site}")
         return self._frame(nodes.Sink(step=name, site=site, inputs=(frame._node,), write=write))
 
+    def sql(self, query: str, /, *, step: str | None = None, **frames: Frame | DataFrame) -> Frame:
+        """The rows of a SELECT in Spark's SQL, made by the steps that Frame methods would add.
+
+        FROM names sources, steps that were given a name (`frame.named`) and `frames`, given by
+        keyword; a DataFrame among those can be joined. `step` names the query's last step.
+        """
+        from headwater.flow.sql import translate
+
+        if step is not None:
+            self._require_new("step", step, callsite())
+        frame = translate(self, query, frames)
+        return frame if step is None else frame.named(step)
+
     def start(
         self,
         store: str | os.PathLike[str],
@@ -210,7 +224,7 @@ class Flow:
             raise
         except (AnalysisException, ParseException) as error:
             raise FlowError(f"{node.kind} at {node.site}: {one_line(error)}") from error
-        reserved = [c for c in columns if c.startswith("__hw_")]
+        reserved = [c for c in columns if c.startswith(PREFIX)]
         if reserved:
             raise FlowError(
                 f"{node.kind} at {node.site}: column {reserved[0]!r} has the prefix __hw_, "

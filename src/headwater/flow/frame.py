@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headwater.errors import FlowError
 from headwater.flow import expressions as ex
-from headwater.flow import nodes, projecting
+from headwater.flow import functions, matching, nodes, ordering, projecting
 from headwater.flow.grouped import GroupedFrame
 from headwater.flow.joining import join_node
 from headwater.flow.references import Attribute, reference, resolve
@@ -17,13 +17,16 @@ from headwater.flow.unsupported import no_such_method
 from headwater.flow.windows import microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from headwater.flow.flow import Flow
+    from headwater.flow.services import Answered
 
 P = ParamSpec("P")
 R = TypeVar("R")
 ColumnOrName = Column | str
+Ordering = Column | str | list[Column | str] | tuple[Column | str, ...]
+Orderings = Ordering | dict[str, Ordering]
 
 
 class Frame:
@@ -176,6 +179,53 @@ class Frame:
         """A function of frames applied to this one."""
         return func(self, *args, **kwargs)
 
+    def map(
+        self,
+        fn: Callable[[Any], Any],
+        schema: StructType | str,
+        keep: Iterable[str] = (),
+        batches: str | None = None,
+    ) -> Frame:
+        """One row to one: `fn` takes a batch of rows and gives as many, of the schema, in order.
+
+        It takes a pandas DataFrame, or a pyarrow RecordBatch or Table where its parameter is
+        annotated so (`batches="arrow"` and `"pandas"` say it outright), and gives any of them or
+        a dict of columns. `keep` names columns that pass beside the new ones unchanged.
+        """
+        return self._add(nodes.Map, **functions.map_parameters(self, fn, schema, keep, batches))
+
+    def service(
+        self,
+        target: str | Callable[..., Any],
+        *,
+        response: StructType | str,
+        request: Sequence[str] | Mapping[str, ColumnOrName] | None = None,
+        static: Mapping[str, Any] | None = None,
+        concurrency: int = 8,
+        retries: int = 2,
+        timeout: float = 10.0,
+        backoff: float = 0.2,
+    ) -> Answered:
+        """The rows that a service answered, with its answers; `.failures` are the others.
+
+        `target` is a URL, to which each event goes as a JSON object, or a function, called as
+        `fn(event, **static)`. `request` names the columns of an event (all of them by default),
+        `response` is the schema of an answer, `static` what is the same for all events.
+        """
+        from headwater.flow import services
+
+        return services.service(
+            self,
+            target,
+            request=request,
+            response=response,
+            static=static,
+            concurrency=concurrency,
+            retries=retries,
+            timeout=timeout,
+            backoff=backoff,
+        )
+
     # --- one row to many ----------------------------------------------------------------------
 
     def flat_map(
@@ -209,9 +259,9 @@ class Frame:
 
     groupby = groupBy
 
-    def agg(self, *exprs: Column | dict[str, str]) -> Frame:
+    def agg(self, *exprs: Column | dict[str, str], concise: bool = False) -> Frame:
         """All rows aggregated to one."""
-        return self.groupBy().agg(*exprs)
+        return self.groupBy().agg(*exprs, concise=concise)
 
     def dropDuplicates(self, subset: list[str] | tuple[str, ...] | None = None) -> Frame:
         """The first row of those with equal values in the columns (all columns by default)."""
@@ -255,6 +305,108 @@ class Frame:
         right = self._flow._static(other) if isinstance(other, DataFrame) else other
         self._same_flow(right, "join")
         return self._flow._frame(join_node(self, right, on, how))
+
+    # --- in order of arrival ------------------------------------------------------------------
+
+    def count_window(
+        self, size: int, slide: int | None = None, *, order_by: Ordering = ()
+    ) -> ordering.WindowedFrame:
+        """Windows of `size` rows that begin every `slide` rows: `.by("sensor").agg(…)` follows.
+
+        A window comes out when its last row arrives; `slide` is `size` by default.
+        """
+        return ordering.count_window(self, size, slide, order_by)
+
+    def value_window(
+        self,
+        size: float | str,
+        slide: float | str,
+        on: ColumnOrName,
+        *,
+        order_by: Ordering = (),
+    ) -> ordering.WindowedFrame:
+        """Windows of rows whose value exceeds the first one's by at most `size`.
+
+        The next window begins with the first row more than `slide` above. For times, sizes are
+        intervals. A window comes out when a greater value arrives.
+        """
+        return ordering.value_window(self, size, slide, on, order_by)
+
+    def b_sort(
+        self, slack: int, on: Ordering, by: Ordering = (), *, order_by: Ordering = ()
+    ) -> Frame:
+        """The rows sorted on some columns as far as keeping `slack` of them back allows."""
+        return ordering.b_sort(self, slack, on, by, order_by)
+
+    def merge(self, *others: Frame) -> Frame:
+        """The rows of several frames in the order of their arrival, columns matched by name."""
+        return ordering.merge(self, others)
+
+    def join_latest(
+        self,
+        other: Frame,
+        on: str | list[str] | tuple[str, ...] = (),
+        clock: str = "left",
+        how: str = "inner",
+        *,
+        order_by: Orderings = (),
+    ) -> Frame:
+        """Each row of the clock with the most recent row of the other frame."""
+        return ordering.join_latest(self, other, on, clock, how, order_by)
+
+    def join_last(
+        self,
+        other: Frame,
+        on: str | list[str] | tuple[str, ...] = (),
+        *,
+        left: int | str,
+        right: int | str,
+        order_by: Orderings = (),
+    ) -> Frame:
+        """Each row of either frame with the last rows of the other, or those of the last time."""
+        return ordering.join_last(self, other, on, (left, right), order_by)
+
+    def join_value(
+        self,
+        other: Frame,
+        left_on: ColumnOrName,
+        right_on: ColumnOrName,
+        size: float | str,
+        on: str | list[str] | tuple[str, ...] = (),
+        *,
+        order_by: Orderings = (),
+    ) -> Frame:
+        """Each row with those of the other frame where `left_on < right_on < left_on + size`."""
+        return ordering.join_value(self, other, left_on, right_on, size, on, order_by)
+
+    def match(
+        self,
+        pattern: str,
+        *,
+        define: Mapping[str, str] | None = None,
+        measures: Mapping[str, str] | None = None,
+        by: Ordering = (),
+        within: str | None = None,
+        after_match: str = "skip past last row",
+        select: Literal["strict", "next"] = "strict",
+        order_by: Ordering = (),
+    ) -> Frame:
+        """One row for each sequence of rows that matches a pattern such as `A B+ C?`.
+
+        `define` has each variable's condition and `measures` what a match says, both as SQL;
+        `within` bounds the time of a match. A subset of SQL's MATCH_RECOGNIZE.
+        """
+        return matching.match(
+            self,
+            pattern,
+            within=within,
+            by=by,
+            define=define or {},
+            measures=measures or {},
+            after_match=after_match,
+            select=select,
+            order_by=order_by,
+        )
 
     # --- how steps are added ------------------------------------------------------------------
 

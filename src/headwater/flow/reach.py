@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.flow.nodes import Aggregate, Join, Node, Source
+from headwater.flow.nodes import Aggregate, Join, Node, Ordered, Source
 from headwater.flow.windows import Session, Window
 
 
@@ -10,7 +10,8 @@ def longest_wait(sinks: list[Node], source: Source) -> int | None:
     """Microseconds past a record's time after which no sink can use it, or None if unbounded.
 
     The sum of window sizes and join ranges along the longest path, as in Ananke. Sessions grow
-    with their rows and a static side is used forever: neither has a bound.
+    with their rows, a static side is used forever, and what waits for rows to arrive waits
+    as long as none do: they have no bound.
     """
     if not source.streaming or source.event_time is None:
         return None
@@ -44,4 +45,6 @@ def _own(node: Node) -> int | None:
             return None
         case Join(range=span):
             return span
+        case Ordered():
+            return None
     return 0

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headwater.flow.nodes import Node, Sink, Source
+from headwater.flow.nodes import Node, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 _ALIAS = re.compile(r"`__hw_(left|right)_[^`]+`\.")
 """The aliases that a join gives its sides are nobody's business but Spark's."""
+
+
+ONCE = ("source", "static", "service")
+"""Steps that work once for all sinks behind them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,10 @@ def as_text(title: str, steps: list[RenderedStep]) -> str:
     for s in steps:
         arrow = f" <- {', '.join(s.inputs)}" if s.inputs else ""
         what = f": {s.description}" if s.description else ""
-        # A source is read once for all sinks; every other shared step is run for each of them.
+        # A source is read once for all sinks, a service called once; every other shared step is
+        # run for each of them.
         again = f"  (run {len(s.sinks)} times, once for each of {', '.join(s.sinks)})"
-        shared = again if len(s.sinks) > 1 and s.kind not in (Source.kind, "static") else ""
+        shared = again if len(s.sinks) > 1 and s.kind not in ONCE else ""
         lines.append(f"  {s.step:<{width}}  {s.kind}{arrow}{what}  [{s.site}]{shared}")
     return "\n".join(lines)
 

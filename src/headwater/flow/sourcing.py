@@ -18,6 +18,7 @@ from pyspark.sql.types import (
 from headwater.errors import FlowError
 from headwater.flow.nodes import Identity, Keep, Source
 from headwater.flow.windows import microseconds
+from headwater.names import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,7 +60,7 @@ def source_node(
             _require_path(where, path)
         shape, streaming = schema, stream
     _require_columns(where, shape, event_time, watermark, id)
-    reserved = [f for f in shape.fieldNames() if f.startswith("__hw_")]
+    reserved = [f for f in shape.fieldNames() if f.startswith(PREFIX)]
     if reserved:
         raise FlowError(
             f"{where}: column {reserved[0]!r} has the prefix __hw_, which is reserved; rename it"

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from headwater.lowering.tracing import Origins, Traced, Tracing
+from headwater.lowering.tracing import Tracing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from headwater.flow import nodes
+    from headwater.lowering.traced import Origins, Traced
 
 
 class Ancestors(Tracing):
@@ -32,6 +33,6 @@ class Ancestors(Tracing):
         return [], {}
 
     def paired(
-        self, node: nodes.Join, left: Traced, right: Traced, origins: Origins
+        self, node: nodes.Node, left: Traced, right: Traced, origins: Origins
     ) -> dict[str, Column]:
         return {}

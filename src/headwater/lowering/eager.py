@@ -7,17 +7,20 @@ union aligns, a deduplication keeps the survivor's.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headwater.columns import quoted
-from headwater.lowering.sources import RECORD, Sources
-from headwater.lowering.tracing import KEY, LEFT, RIGHT, Origins, Traced, Tracing
+from headwater.lowering.traced import LEFT, RIGHT, Origins, Traced
+from headwater.lowering.tracing import Tracing
+from headwater.names import KEY, RECORD
 
 if TYPE_CHECKING:
     from headwater.flow import nodes
+    from headwater.lowering.sources import Sources
 
 ORIGIN = "__hw_from_"
 
@@ -45,10 +48,10 @@ class Eager(Tracing):
             return self._done[node.step]
         rows = super().lower(node)
         if self.steps and node.kind == "source" and node.step not in self.steps:
-            rows = self._done[node.step] = Traced(self._bare(rows), {}, rows.unique)
+            rows = self._done[node.step] = replace(rows, df=self._bare(rows), origins={})
         elif node.step in self.steps and node.kind != "source":
             own = self._bare(rows).withColumn(origin(node.step), F.col(KEY))
-            rows = self._done[node.step] = Traced(own, {node.step: False}, rows.unique)
+            rows = self._done[node.step] = replace(rows, df=own, origins={node.step: False})
         return rows
 
     def _bare(self, rows: Traced) -> DataFrame:
@@ -70,8 +73,11 @@ class Eager(Tracing):
         }
         return lists, sets
 
+    def carried(self, rows: Traced) -> tuple[str, ...]:
+        return tuple(origin(source) for source in rows.origins)
+
     def paired(
-        self, node: nodes.Join, left: Traced, right: Traced, origins: Origins
+        self, node: nodes.Node, left: Traced, right: Traced, origins: Origins
     ) -> dict[str, Column]:
         return {origin(source): _united(source, left, right, m) for source, m in origins.items()}
 

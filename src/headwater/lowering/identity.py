@@ -64,6 +64,18 @@ def position_column(node: Source) -> Column:
     return place.bitwiseOR(F.least(F.col("_metadata.row_index"), F.lit(_LAST_ROW)))
 
 
+def arrival_column(node: Source) -> Column:
+    """What a micro-batch's records are sorted by to stand in the order of their arrival."""
+    if has_files(node) and node.format == "parquet":
+        return position_column(node)
+    return quoted(node.identity.columns[0]).cast("bigint")
+
+
+def arrives_in_order(node: Source) -> bool:
+    """Whether a source's records have such a column."""
+    return (has_files(node) and node.format == "parquet") or node.identity.how == "column"
+
+
 def file_positions(modified_ms: int) -> tuple[int, int]:
     """The first and the last position in a file, as `position_column` computes them."""
     time = max(min(modified_ms - POSITION_EPOCH_MS, _LAST_TIME), 0)

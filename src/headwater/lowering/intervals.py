@@ -13,8 +13,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headwater.columns import quoted
-from headwater.lowering.sources import POSITION
-from headwater.lowering.tracing import LEFT, RIGHT, Origins, Traced, Tracing
+from headwater.lowering.traced import LEFT, RIGHT, Origins, Traced
+from headwater.lowering.tracing import Tracing
+from headwater.names import POSITION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +49,7 @@ class Intervals(Tracing):
         ], {}
 
     def paired(
-        self, node: nodes.Join, left: Traced, right: Traced, origins: Origins
+        self, node: nodes.Node, left: Traced, right: Traced, origins: Origins
     ) -> dict[str, Column]:
         def of_pair(end: str) -> Column:
             sides = [

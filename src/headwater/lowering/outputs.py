@@ -19,15 +19,19 @@ from headwater.columns import identity_hash, quoted
 from headwater.flow import nodes
 from headwater.lowering.ancestors import Ancestors
 from headwater.lowering.eager import Eager, as_array, origin
-from headwater.lowering.identity import has_positions
+from headwater.lowering.identity import arrives_in_order, has_positions
 from headwater.lowering.intervals import Intervals, ends, own
 from headwater.lowering.plain import Plain
 from headwater.lowering.rows import nullable
-from headwater.lowering.sources import POSITION, RECORD, TIME, Sources
-from headwater.lowering.tracing import KEY, Tracing, marked
+from headwater.lowering.sources import Sources
+from headwater.lowering.traced import marked
+from headwater.names import KEY, ORDER, POSITION, RECORD, TIME
+from headwater.service.tokens import one_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from headwater.lowering.tracing import Tracing
 
 OUTPUT = "__hw_output"
 ID = "__hw_id"
@@ -36,6 +40,8 @@ PAYLOAD = "__hw_payload_"
 
 MODES: dict[str, type[Tracing]] = {mode.name: mode for mode in (Ancestors, Intervals, Eager)}
 """The capture modes that give provenance, cheapest first."""
+ANCESTORS = (Ancestors.name, frozenset[str]())
+"""The lowering whose rows have keys and nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,18 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Bare:
+    """A tracing lowering of which only the user's columns are taken."""
+
+    tracing: Tracing
+
+    def lower(self, node: nodes.Node) -> DataFrame:
+        """The rows of a step, without annotations."""
+        rows = self.tracing.lower(node)
+        return rows.df.select(*map(quoted, rows.columns))
+
+
+@dataclass(frozen=True, slots=True)
 class Outputs:
     """The united plan and what its rows are; `tagged` says that rows carry their part's number."""
 
@@ -63,6 +81,7 @@ class Outputs:
     """Records to keep of sources that do not stream beside others that do."""
 
 
+@one_query()
 def lower(
     flow_sinks: Mapping[str, nodes.Sink],
     captures: Mapping[str, str],
@@ -81,9 +100,17 @@ def lower(
         for node in found
         if captures[sink] == "intervals" and has_positions(node)
     }
-    sources = Sources(spark, placed)
+    in_order = {name: _in_order(node) for name, node in flow_sinks.items()}
+    ordered = {
+        node.name
+        for sink, found in above.items()
+        for node in found
+        if in_order[sink] and arrives_in_order(node)
+    }
+    sources = Sources(spark, placed, ordered)
     plain = Plain(spark)
-    if any(capture != "none" for capture in captures.values()):
+    keyed = any(in_order[name] or _by_keys(node) for name, node in flow_sinks.items())
+    if any(capture != "none" for capture in captures.values()) or keyed:
         # Sinks without capture must share each source's watermark node with the others.
         plain.sources = {name: _bare(sources.frame(node)) for name, node in used.items()}
     kept = [node for node in used.values() if node.keep != "none"]
@@ -98,12 +125,16 @@ def lower(
             modes[key] = Eager(sources, key[1]) if mode is Eager else mode(sources)
         return modes[key]
 
-    branches = [
-        _plain_results(sink, plain)
-        if captures[name] == "none"
-        else _traced_results(sink, traced(name))
-        for name, sink in flow_sinks.items()
-    ]
+    # What Spark lacks needs the keys and the order of rows, whether or not they are traced. All
+    # sinks without capture then go one way: a step's watermark is one node only within a lowering.
+    bare = plain if not keyed else Bare(modes.setdefault(ANCESTORS, Ancestors(sources)))
+
+    def results(name: str, sink: nodes.Sink) -> tuple[Part, DataFrame]:
+        if captures[name] != "none":
+            return _traced_results(sink, traced(name))
+        return _plain_results(sink, bare)
+
+    branches = [results(name, sink) for name, sink in flow_sinks.items()]
     records = [_records(node, sources.frame(node)) for node in kept]
     streaming = any(df.isStreaming for _, df in branches)
     branches.extend(pair for pair in records if pair[1].isStreaming == streaming)
@@ -120,10 +151,21 @@ def _sources(sink: nodes.Sink) -> list[nodes.Source]:
 
 
 def _bare(frame: DataFrame) -> DataFrame:
-    return frame.drop(RECORD, POSITION, TIME)
+    return frame.drop(RECORD, POSITION, TIME, f"{ORDER}0")
 
 
-def _plain_results(sink: nodes.Sink, plain: Plain) -> tuple[Part, DataFrame]:
+def _in_order(sink: nodes.Sink) -> bool:
+    """Whether a sink's results depend on the order in which rows arrive."""
+    return any(isinstance(node, nodes.Ordered) for node in sink.upstream())
+
+
+def _by_keys(sink: nodes.Sink) -> bool:
+    """Whether a sink's results depend on the keys of rows: calls go by them, and groups' order."""
+    kinds = (nodes.Service, nodes.GroupFunction)
+    return any(isinstance(node, kinds) for node in sink.upstream())
+
+
+def _plain_results(sink: nodes.Sink, plain: Plain | Bare) -> tuple[Part, DataFrame]:
     df = plain.lower(sink)
     times = marked(df.schema)
     event_time = times[0] if times else None

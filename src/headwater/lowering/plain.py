@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.columns import quoted
+from headwater.columns import identity_hash, quoted
 from headwater.flow.expressions import Expr
+from headwater.lowering import groups, shapes
 from headwater.lowering.base import Lowering
+from headwater.lowering.functions import mapped, serviced
 from headwater.lowering.rows import flat_mapped
 
 if TYPE_CHECKING:
@@ -62,6 +65,12 @@ class Plain(Lowering[DataFrame]):
         rows = flat_mapped(df, node, df.columns, carry=())
         return rows.select(*map(quoted, node.keep), *map(quoted, node.schema.fieldNames()))
 
+    def visit_map(self, node: nodes.Map, df: DataFrame) -> DataFrame:
+        return mapped(df, node, df.columns, carry=())
+
+    def visit_service(self, node: nodes.Service, df: DataFrame) -> DataFrame:
+        return serviced(df, node, identity_hash(df.schema.fields))
+
     def visit_union(self, node: nodes.Union, left: DataFrame, right: DataFrame) -> DataFrame:
         if node.by_name:
             return left.unionByName(right, allowMissingColumns=node.allow_missing)
@@ -71,11 +80,44 @@ class Plain(Lowering[DataFrame]):
         keys, columns = (e.column for e in node.keys), (e.column for e in node.columns)
         return df.groupBy(*keys).agg(*columns)
 
+    def visit_group_function(self, node: nodes.GroupFunction, df: DataFrame) -> DataFrame:
+        return groups.applied_plainly(node, df)
+
     def visit_join(self, node: nodes.Join, left: DataFrame, right: DataFrame) -> DataFrame:
         return joined(node, left, right)
 
     def visit_deduplicate(self, node: nodes.Deduplicate, df: DataFrame) -> DataFrame:
         return deduplicated(node, df, list(node.columns) if node.columns else None)
+
+    def visit_merge(self, node: nodes.Merge, *branches: DataFrame) -> DataFrame:
+        return reduce(DataFrame.unionByName, branches)
+
+    # What Spark lacks: its shape only. A flow that has some runs by a tracing lowering.
+
+    def visit_count_window(self, node: nodes.CountWindow, df: DataFrame) -> DataFrame:
+        return shapes.windows_shape(node, df)
+
+    def visit_value_window(self, node: nodes.ValueWindow, df: DataFrame) -> DataFrame:
+        return shapes.windows_shape(node, df)
+
+    def visit_b_sort(self, node: nodes.BSort, df: DataFrame) -> DataFrame:
+        return shapes.sort_shape(node, df)
+
+    def visit_match(self, node: nodes.Match, df: DataFrame) -> DataFrame:
+        return shapes.match_shape(node, df)
+
+    def visit_join_latest(
+        self, node: nodes.JoinLatest, left: DataFrame, right: DataFrame
+    ) -> DataFrame:
+        return shapes.join_shape(node, left, right)
+
+    def visit_join_last(self, node: nodes.JoinLast, left: DataFrame, right: DataFrame) -> DataFrame:
+        return shapes.join_shape(node, left, right)
+
+    def visit_join_value(
+        self, node: nodes.JoinValue, left: DataFrame, right: DataFrame
+    ) -> DataFrame:
+        return shapes.join_shape(node, left, right)
 
     def visit_sink(self, node: nodes.Sink, df: DataFrame) -> DataFrame:
         return df

@@ -13,28 +13,32 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from headwater.columns import quoted
-from headwater.lowering.identity import id_column, position_column
+from headwater.lowering.identity import arrival_column, id_column, position_column
 from headwater.lowering.plain import read, watermarked
+from headwater.names import ORDER, POSITION, RECORD, TIME
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from headwater.flow import nodes
 
-RECORD = "__hw_record"
-POSITION = "__hw_position"
-TIME = "__hw_time"
-
 
 class Sources:
     """The frames of a flow's sources, each made once.
 
-    Beside the record's own columns a frame has its id, its event time and, for the sources in
-    `positions`, its place in the order of arrival.
+    Beside the record's own columns a frame has its id and its event time; for the sources in
+    `positions` the place that intervals are over, for those in `ordered` what its rows are sorted
+    by to stand in the order of their arrival.
     """
 
-    def __init__(self, spark: SparkSession, positions: Container[str] = ()) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        positions: Container[str] = (),
+        ordered: Container[str] = (),
+    ) -> None:
         self.spark = spark
+        self.ordered = ordered
         self._positions = positions
         self._frames: dict[str, DataFrame] = {}
 
@@ -45,6 +49,8 @@ class Sources:
             added = {RECORD: id_column(node, records), TIME: event_time(node)}
             if node.name in self._positions:
                 added[POSITION] = position_column(node)
+            if node.name in self.ordered:
+                added[f"{ORDER}0"] = arrival_column(node)
             self._frames[node.name] = watermarked(records.withColumns(added), node)
         return self._frames[node.name]
 

@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwater.flow.nodes import KINDS, Node
+from headwater.flow.nodes import KINDS, Node, Ordered
 from headwater.lowering.ancestors import Ancestors
 from headwater.lowering.eager import Eager
 from headwater.lowering.intervals import Intervals
 from headwater.lowering.plain import Plain
+from headwater.store.catalog import LAZY
 
 if TYPE_CHECKING:
     from headwater.lowering.base import Lowering
@@ -37,10 +38,27 @@ def table() -> str:
         f"| step | what it makes | {' | '.join(captures)} |",
         f"|---|---|{':---:|' * len(LOWERINGS)}",
     ]
+    reasons: dict[str, int] = {}
     for kind in KINDS:
-        marks = ["yes" if kind.kind in lowering.supported() else "no" for lowering in LOWERINGS]
+        marks = []
+        for lowering in LOWERINGS:
+            why = why_refused(kind, lowering)
+            number = reasons.setdefault(why, len(reasons) + 1) if why else 0
+            marks.append(f"no ({number})" if why else "yes")
         lines.append(f"| `{kind.kind}` | {_summary(kind)} | {' | '.join(marks)} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *(f"{n}. {why}" for why, n in reasons.items())])
+
+
+def why_refused(kind: type[Node], lowering: type[Lowering[Any]]) -> str | None:
+    """Why a capture never traces a kind of step; what depends on its parameters is not told."""
+    if kind.kind not in lowering.supported():
+        return f"`{lowering.name}` has no rule for it."
+    if issubclass(kind, Ordered) and lowering.name in LAZY:
+        return (
+            "What it makes depends on everything that arrived before, which a slice of the source "
+            "does not show; use `eager`, which `auto` does."
+        )
+    return None
 
 
 def updated(page: str) -> str:

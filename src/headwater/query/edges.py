@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.errors import UnsupportedError
 from headwater.query import records
 from headwater.query.columns import FIXED
 from headwater.query.results import ask, view
@@ -120,7 +121,10 @@ class Edges:
 
     def rows_of_step(self, sink: Sink, source: Source, results: Ids, keys: Ids) -> pa.Table:
         """The rows of a step in terms of which a sink is captured, by their keys."""
-        rows = self.engine.step_rows(sink, np.unique(results), source.name, keys)
+        try:
+            rows = self.engine.step_rows(sink, np.unique(results), source.name, keys)
+        except UnsupportedError as error:
+            raise UnsupportedError(f"{error}; ask for the ids alone, columns=False") from error
         schema = pa.schema([(ID, pa.int64()), (TIME, FIXED["event_time"]), *source.schema])
         return pa.table(
             [column.cast(f.type) for column, f in zip(rows.columns, schema, strict=True)],

@@ -27,8 +27,10 @@ def passed_on(node: nodes.Node, column: str) -> str | None:
         case nodes.Rename(names=names):
             old = [before for before, after in names if after == column]
             return old[-1] if old else column
-        case nodes.FlatMap(keep=keep):
+        case nodes.FlatMap(keep=keep) | nodes.Map(keep=keep):
             return column if column in keep else None
+        case nodes.Service(column=made):
+            return column if column != made else None
     return None
 
 
@@ -50,6 +52,9 @@ def aggregate_key(sink: nodes.Node, column: str) -> tuple[nodes.Aggregate, int] 
         if before is None or len(node.inputs) != 1:
             return None
         node, column = node.input, before
+    if isinstance(node, nodes.GroupFunction) and column not in node.keep:
+        # What the function made, whatever it is called.
+        return None
     names = [key.name for key in node.keys]
     return (node, names.index(column)) if column in names else None
 

@@ -22,9 +22,8 @@ from headwater.flow.expressions import unaliased
 from headwater.flow.jvm import sequence
 from headwater.lowering.eager import as_array, origin
 from headwater.lowering.outputs import ID, result_id
-from headwater.lowering.sources import RECORD
-from headwater.lowering.sources import TIME as TIMED
-from headwater.lowering.tracing import KEY, PREFIX, Traced
+from headwater.names import KEY, PREFIX, RECORD
+from headwater.names import TIME as TIMED
 from headwater.replay import programs, shape
 from headwater.replay.columns import aggregate_key
 from headwater.replay.lowering import Lateness, Question, Replayed
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from headwater.lowering.traced import Traced
     from headwater.store.catalog import Catalog, Sink
     from headwater.store.reader import StoreReader
 

@@ -16,17 +16,18 @@ from pyspark.sql import functions as F
 
 from headwater.columns import is_window, quoted
 from headwater.errors import UnsupportedError
+from headwater.flow import nodes
 from headwater.flow.windows import Session
 from headwater.lowering.eager import Eager
-from headwater.lowering.sources import TIME, Sources, unmarked
-from headwater.lowering.tracing import KEY, LEFT, MARK, RIGHT, Origins, Traced, marked
+from headwater.lowering.sources import Sources, unmarked
+from headwater.lowering.traced import LEFT, MARK, RIGHT, Origins, Traced, marked
+from headwater.names import KEY, TIME
 from headwater.replay.schedule import Schedule, Times, joins_streams
 from headwater.replay.sessions import assign_sessions, is_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headwater.flow import nodes
 
 BATCH = "__hw_batch"
 SPAN = "__hw_span"
@@ -74,6 +75,7 @@ class Replayed(Eager):
     """
 
     name: ClassVar[str] = "replay"
+    forgiving: ClassVar[bool] = True
 
     def __init__(
         self, sources: Sources, lateness: Lateness | None, question: Question | None = None
@@ -103,9 +105,10 @@ class Replayed(Eager):
         return [*collected, F.max(BATCH).alias(BATCH)], made
 
     def paired(
-        self, node: nodes.Join, left: Traced, right: Traced, origins: Origins
+        self, node: nodes.Node, left: Traced, right: Traced, origins: Origins
     ) -> dict[str, Column]:
         batch = F.greatest(LEFT + BATCH, RIGHT + BATCH)
+        assert isinstance(node, nodes.Join)
         if node.how == "left_outer" and self._loses_rows(node):
             assert self.lateness is not None
             # A row without a partner comes out when none can come any more.

@@ -17,7 +17,8 @@ from headwater.capture.decode import arrow_schema
 from headwater.columns import quoted
 from headwater.errors import StoreError
 from headwater.lowering.identity import file_positions, has_files, id_column, position_column
-from headwater.lowering.sources import POSITION, RECORD, TIME, Sources, event_time
+from headwater.lowering.sources import Sources, event_time
+from headwater.names import POSITION, RECORD, TIME
 from headwater.replay.lowering import BATCH, as_event_time
 from headwater.replay.slicing import Slice, contains
 from headwater.store.batch import ID, SEQ
@@ -49,6 +50,7 @@ class Slices(Sources):
 
     def __init__(self, readings: dict[str, Reading]) -> None:
         self._frames = {name: reading.df for name, reading in readings.items()}
+        self.ordered = ()
 
     def frame(self, node: nodes.Source) -> DataFrame:
         return self._frames[node.name]

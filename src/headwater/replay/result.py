@@ -15,8 +15,7 @@ from headwater.columns import quoted, with_ids
 from headwater.flow import nodes
 from headwater.lowering.eager import as_array, origin
 from headwater.lowering.outputs import ID
-from headwater.lowering.sources import TIME
-from headwater.lowering.tracing import PREFIX
+from headwater.names import PREFIX, TIME
 from headwater.replay.engine import explained
 
 if TYPE_CHECKING:

@@ -29,9 +29,11 @@ class Deduplicate(Operator):
         counters: Counters,
         choose: Choose,
         place: str,
+        ordered: bool = False,
     ) -> None:
         super().__init__(node, inputs)
         self.counters, self.choose, self.place = counters, choose, place
+        self.ordered = ordered
         self.schema = inputs[0].schema
         self.keys = (
             [self.schema.find((name,))[0] for name in node.columns]
@@ -71,7 +73,9 @@ class Deduplicate(Operator):
         return survivors
 
     def _survivor(self, batch: int, key: Key, rows: Sequence[Row]) -> Row:
-        different = list(dict.fromkeys(rows))
+        # Equal rows are no choice, unless a step behind sees where they stand.
+        seen = {(row, row.place if self.ordered else None): row for row in rows}
+        different = list(seen.values())
         if len(different) == 1:
             return different[0]
         self.counters.choices += 1

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 class Draft:
     """A frame of the program: its variable, its columns with their types, what Spark knows of it.
 
-    `marks` are the columns that carry a watermark; `steps` counts stateful steps so far.
+    `marks` are the columns that carry a watermark; `steps` counts stateful steps so far. `placed`
+    says whether its rows stand in an order of arrival, no two at the same place; `in_order` that
+    no step may order them otherwise, since another frame's rows will come between them.
     """
 
     var: str
@@ -17,6 +19,8 @@ class Draft:
     marks: tuple[str, ...]
     steps: int = 0
     sources: frozenset[str] = frozenset()
+    placed: bool = True
+    in_order: bool = False
 
     def of(self, *types: str) -> list[str]:
         """The columns of some types."""
@@ -41,6 +45,8 @@ class Program:
     lines: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     frames: int = 0
+    apart: bool = False
+    """Whether records of different sources always stand at different places."""
 
     def frame(self, draft: Draft, code: str, feature: str, **changes: object) -> Draft:
         """A new frame made by some code; `feature` is what a test wants to have seen."""

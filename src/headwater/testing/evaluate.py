@@ -199,6 +199,11 @@ def _like(value: str, pattern: str) -> bool:
     return re.fullmatch(regex, value, re.DOTALL) is not None
 
 
+def _sort_array(array: Sequence[Any], up: bool = True) -> tuple[Any, ...]:
+    """The elements in order, nulls least."""
+    return tuple(sorted(array, key=lambda v: (v is not None, v), reverse=not up))
+
+
 _STRICT: dict[str, Callable[..., Any]] = {
     "=": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
@@ -222,6 +227,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "concat": lambda *parts: "".join(map(text, parts)),
     "substring": _substring,
     "array_contains": lambda array, element: element in array,
+    "sort_array": _sort_array,
     "window_time": lambda window: window.get("end") - MICROSECOND,
     "pmod": lambda a, b: a % b,
     "unix_micros": lambda t: (t - EPOCH) // MICROSECOND,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headwater.flow import nodes
-from headwater.testing import stateless
+from headwater.testing import stateless, user_functions
 from headwater.testing.deduplicate import Deduplicate
 from headwater.testing.joins import StaticJoin, StreamJoin
 from headwater.testing.operators import (
@@ -23,6 +23,8 @@ from headwater.testing.operators import (
     Union,
     Watermark,
 )
+from headwater.testing.ordered import ordered_step
+from headwater.testing.ordered_joins import ordered_join
 from headwater.testing.rows import InterpreterError, Row
 from headwater.testing.stateful import grouping
 
@@ -38,11 +40,13 @@ class Input:
     """What a run's micro-batches were: rows per source, and each batch's watermark in ms.
 
     `static` has the rows of sources and steps that do not stream; every batch sees them.
+    `places` says, row by row, where a source has its records; by default, in the order given.
     """
 
     batches: Sequence[Mapping[str, Sequence[Values]]]
     watermarks: Sequence[int]
     static: Mapping[str, Sequence[Values]]
+    places: Sequence[Mapping[str, Sequence[int]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +82,17 @@ def interpret(
     counters: Counters | None = None,
 ) -> list[Result]:
     """The results of a sink over a run's batches."""
-    builder = _Builder(choose, identify, counters if counters is not None else Counters())
+    ordered = any(isinstance(node, nodes.Ordered) for node in sink.upstream())
+    counted = counters if counters is not None else Counters()
+    builder = _Builder(choose, identify, counted, ordered)
     top = builder.build(sink.input)
     shown = top.schema.visible()
     top.require(set(shown))
     results = []
     previous = 0
     for number, (rows, watermark) in enumerate(zip(given.batches, given.watermarks, strict=True)):
-        batch = Batch(number, {**given.static, **rows}, watermark, previous)
+        places = given.places[number] if given.places is not None else {}
+        batch = Batch(number, {**given.static, **rows}, watermark, previous, places)
         for row in top.run(batch):
             values = tuple(row.values[i] for i in shown)
             results.append(Result(number, values, row.time, row.ids))
@@ -100,6 +107,8 @@ class _Builder:
     choose: Choose
     identify: Callable[[nodes.Source, Values], int]
     counters: Counters
+    ordered: bool
+    """Whether some step sees the order of rows."""
 
     def build(self, node: nodes.Node, place: str = "") -> Operator:
         """The operator of a node; `place` tells the occurrences of one node apart."""
@@ -127,8 +136,17 @@ class _Builder:
                 return stateless.explode(node, inputs[0])
             case nodes.FlatMap():
                 return stateless.flat_map(node, inputs[0])
+            case nodes.Map():
+                return user_functions.map_(node, inputs[0])
+            case nodes.Service():
+                return user_functions.service(node, inputs[0])
             case nodes.Union():
-                return Union(node, inputs)
+                missing = node.allow_missing
+                return Union(node, inputs, by_name=node.by_name, allow_missing=missing)
+            case nodes.Merge():
+                return Union(node, inputs, by_name=True)
+            case nodes.GroupFunction():
+                return user_functions.GroupFunctions(node, inputs, self.counters)
             case nodes.Aggregate():
                 return grouping(node, inputs, self.counters)
             case nodes.Join():
@@ -136,7 +154,11 @@ class _Builder:
                 return (StreamJoin if streams else StaticJoin)(node, inputs, self.counters)
             case nodes.Deduplicate():
                 at = f"{place}:{node.step}"
-                return Deduplicate(node, inputs, self.counters, self.choose, at)
+                return Deduplicate(node, inputs, self.counters, self.choose, at, self.ordered)
+            case nodes.OrderedJoin():
+                return ordered_join(node, inputs, self.counters)
+            case nodes.Ordered():
+                return ordered_step(node, inputs, self.counters)
         raise InterpreterError(f"the reference interpreter does not know {node.kind} steps")
 
 

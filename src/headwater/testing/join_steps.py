@@ -59,6 +59,7 @@ def streams(draw: st.DrawFn, program: Program, left: Draft, right: Draft) -> Dra
         marks=marks,
         steps=max(left.steps, right.steps) + 1,
         sources=left.sources | right.sources,
+        placed=False,
     )
 
 
@@ -156,6 +157,7 @@ def by_time(draw: st.DrawFn, program: Program, left: Draft, right: Draft) -> Dra
         marks=(a,),
         steps=max(left.steps, right.steps) + 1,
         sources=left.sources | right.sources,
+        placed=False,
     )
 
 
@@ -183,4 +185,4 @@ def static(draw: st.DrawFn, program: Program, draft: Draft) -> Draft | None:
             f'.selectExpr({items}, "zid", "zone")'
         )
         columns = {**draft.columns, "zid": "bigint", "zone": "string"}
-    return program.frame(draft, code, feature, columns=columns)
+    return program.frame(draft, code, feature, columns=columns, placed=False)

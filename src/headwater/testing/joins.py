@@ -12,7 +12,7 @@ from headwater.flow.terms import Call, Ref, Term
 from headwater.testing.bounds import Sides, conjuncts
 from headwater.testing.evaluate import EPOCH, evaluate
 from headwater.testing.operators import Batch, Counters, Operator, is_past
-from headwater.testing.rows import Row, Schema, latest
+from headwater.testing.rows import NOWHERE, Row, Schema, latest
 from headwater.testing.selecting import positions
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ class Pairing(Operator):
         used = {self.order[i] for i in columns} | positions(self.conditions, self.pair)
         width = self.sides.width
         return [{i for i in used if i < width}, {i - width for i in used if i >= width}]
+
+    @property
+    def depth(self) -> int:
+        return len(NOWHERE)
 
     def holds(self, condition: Iterable[Term], pair: Row) -> bool:
         """Whether all the conditions are true of a pair."""

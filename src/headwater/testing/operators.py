@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from headwater.testing.evaluate import EPOCH, interval
-from headwater.testing.rows import Column, Ids, InterpreterError, Row, Schema, Struct
+from headwater.testing.rows import Column, Ids, InterpreterError, Place, Row, Schema, Struct
 
 if TYPE_CHECKING:
     from headwater.flow import nodes
@@ -47,12 +47,16 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One micro-batch: its input rows, its watermark and the one before, in milliseconds."""
+    """One micro-batch: its input rows, its watermark and the one before, in milliseconds.
+
+    `places` says where a source has its rows; without it they are in the order given.
+    """
 
     number: int
     rows: Mapping[str, Sequence[tuple[Any, ...]]]
     watermark: int
     previous: int
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
 
 class Operator:
@@ -78,6 +82,11 @@ class Operator:
     def needs(self, columns: set[int]) -> Sequence[set[int]]:
         """The columns of each input that some of the own columns are made from."""
         return [columns for _ in self.inputs]
+
+    @property
+    def depth(self) -> int:
+        """The number of parts in the places of this step's rows."""
+        return max((above.depth for above in self.inputs), default=1)
 
     def run(self, batch: Batch) -> list[Row]:
         """The rows that this step gives in a batch."""
@@ -122,10 +131,12 @@ class Source(Operator):
         self.at = names.index(node.event_time) if node.event_time else None
 
     def run(self, batch: Batch) -> list[Row]:
+        given = batch.rows.get(self.node.name, ())
+        places = batch.places.get(self.node.name, range(len(given)))
         rows = []
-        for values in batch.rows.get(self.node.name, ()):
+        for values, place in zip(given, places, strict=True):
             time = None if self.at is None else values[self.at]
-            rows.append(Row(values, time, frozenset({self._id(values)})))
+            rows.append(Row(values, time, frozenset({self._id(values)}), (place,)))
         return rows
 
     def _id(self, values: tuple[Any, ...]) -> tuple[str, int]:
@@ -163,7 +174,7 @@ class Watermark(Operator):
         return [columns | {self.at}]
 
     def run(self, batch: Batch) -> list[Row]:
-        return [Row(r.values, r.values[self.at], r.ids) for r in self.inputs[0].run(batch)]
+        return [replace(row, time=row.values[self.at]) for row in self.inputs[0].run(batch)]
 
     def passes_on(self, watermark: int) -> int | None:
         return watermark
@@ -181,8 +192,16 @@ def _marked(schema: Schema, name: str, delay: int) -> Schema:
     )
 
 
+def padded(place: Place, depth: int) -> Place:
+    """A place with as many parts as others have; those that are missing come first in order."""
+    return (*place, *([None] * (depth - len(place))))
+
+
 class Mapped(Operator):
-    """A stateless step: each input row gives some output rows."""
+    """A stateless step: each input row gives some output rows.
+
+    Where that may be several (`many`), the number of each becomes a part of its place.
+    """
 
     def __init__(
         self,
@@ -191,25 +210,43 @@ class Mapped(Operator):
         schema: Schema,
         rows: Callable[[Row], Iterable[Row]],
         uses: Callable[[set[int]], set[int]],
+        many: bool = False,
     ) -> None:
         super().__init__(node, inputs)
         self.schema = schema
         self.rows = rows
         self.uses = uses
+        self.many = many
 
     def needs(self, columns: set[int]) -> Sequence[set[int]]:
         return [self.uses(columns)]
 
+    @property
+    def depth(self) -> int:
+        return self.inputs[0].depth + self.many
+
     def run(self, batch: Batch) -> list[Row]:
-        return [out for row in self.inputs[0].run(batch) for out in self.rows(row)]
+        return [
+            out.at(*row.place, number) if self.many else out
+            for row in self.inputs[0].run(batch)
+            for number, out in enumerate(self.rows(row))
+        ]
 
 
 class Union(Operator):
-    """The rows of both inputs under the first one's columns (and marks)."""
+    """The rows of all inputs under the first one's columns (and marks).
 
-    node: nodes.Union
+    The branch becomes the last part of a row's place.
+    """
 
-    def __init__(self, node: nodes.Union, inputs: Sequence[Operator]) -> None:
+    def __init__(
+        self,
+        node: nodes.Union | nodes.Merge,
+        inputs: Sequence[Operator],
+        *,
+        by_name: bool,
+        allow_missing: bool = False,
+    ) -> None:
         super().__init__(node, inputs)
         first = inputs[0].schema
         kept = first.visible()
@@ -217,14 +254,14 @@ class Union(Operator):
         self.places: list[list[int | None]] = [list(kept)]
         for other in inputs[1:]:
             there = other.schema.visible()
-            if not node.by_name:
+            if not by_name:
                 if len(there) != len(columns):
                     raise InterpreterError(f"{node.step}: inputs of {node.kind} differ in width")
                 self.places.append(list(there))
                 continue
             names = {other.schema.columns[i].name.lower(): i for i in there}
             places = [names.pop(c.name.lower(), None) for c in columns]
-            if (names or None in places) and not node.allow_missing:
+            if (names or None in places) and not allow_missing:
                 raise InterpreterError(f"{node.step}: inputs of {node.kind} differ in columns")
             columns += [Column(other.schema.columns[i].name) for i in names.values()]
             self.places.append([*places, *names.values()])
@@ -237,9 +274,15 @@ class Union(Operator):
     def needs(self, columns: set[int]) -> Sequence[set[int]]:
         return [{p for i in columns if (p := places[i]) is not None} for places in self.places]
 
+    @property
+    def depth(self) -> int:
+        return super().depth + 1
+
     def run(self, batch: Batch) -> list[Row]:
         return [
-            row.with_values(None if p is None else row.values[p] for p in places)
-            for above, places in zip(self.inputs, self.places, strict=True)
+            row.with_values(None if p is None else row.values[p] for p in places).at(
+                *padded(row.place, self.depth - 1), branch
+            )
+            for branch, (above, places) in enumerate(zip(self.inputs, self.places, strict=True))
             for row in above.run(batch)
         ]

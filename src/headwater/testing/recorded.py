@@ -6,9 +6,16 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+from headwater.lowering.identity import file_positions
 from headwater.testing.rows import InterpreterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headwater.flow.nodes import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,20 @@ class Recorded:
         """Each batch's files below a directory."""
         root = Path(directory).resolve()
         return [[f for f in batch if root in f.parents] for batch in self.files]
+
+
+def arrival_places(source: Source, file: Path, rows: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Where a source has the records of a file that a batch read.
+
+    In Parquet by the file's time and the row in it, elsewhere by the integer id.
+    """
+    if source.format == "parquet":
+        first, _ = file_positions(file.stat().st_mtime_ns // 1_000_000)
+        return [first + row for row in range(len(rows))]
+    if source.identity.how != "column":
+        raise InterpreterError(f"source {source.name!r} has no places: neither Parquet nor ids")
+    at = source.schema.fieldNames().index(source.identity.columns[0])
+    return [int(values[at]) for values in rows]
 
 
 def read_checkpoint(checkpoint: str | Path) -> Recorded:

@@ -19,12 +19,21 @@ Record = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class SourceData:
-    """A source's micro-batches and its watermark's delay; without one the flow must set it."""
+    """A source's micro-batches and its watermark's delay; without one the flow must set it.
+
+    There is a file for each micro-batch, a second after the other; `shift` is how many
+    milliseconds later than those of other sources they are.
+    """
 
     name: str
     delay: str
     declared: bool
     batches: tuple[tuple[Record, ...], ...]
+    shift: int = 0
+
+    def modified(self, batch: int) -> int:
+        """The time of a micro-batch's file, in milliseconds."""
+        return (1_700_000_000 + batch) * 1000 + self.shift
 
 
 def _record(rnd: Random, id: int, batch: int) -> Record:
@@ -46,7 +55,11 @@ def _record(rnd: Random, id: int, batch: int) -> Record:
 
 @st.composite
 def source_data(
-    draw: st.DrawFn, name: str, first_id: int, batches: tuple[int, int] = (3, 7)
+    draw: st.DrawFn,
+    name: str,
+    first_id: int,
+    batches: tuple[int, int] = (3, 7),
+    rows_each: tuple[int, int] = (3, 11),
 ) -> SourceData:
     """Micro-batches of records; some come late, some come twice."""
     # One seed for all values: drawn one by one, the first example would be all zeros, and
@@ -56,7 +69,7 @@ def source_data(
     files: list[tuple[Record, ...]] = []
     for batch in range(rnd.randint(*batches)):
         rows: list[Record] = []
-        for _ in range(rnd.randint(3, 11)):
+        for _ in range(rnd.randint(*rows_each)):
             if sent and rnd.random() < 0.1:
                 rows.append(rnd.choice(sent))
                 continue

@@ -128,17 +128,31 @@ Ids = frozenset[tuple[str, int]]
 """Provenance: pairs of a source's name and a record's id."""
 
 
+Place = tuple[Any, ...]
+"""Where a row stands in its micro-batch: what steps on the way were ordered by, the source's place
+of its record, then a number for each step that made several rows of one or brought branches
+together; None is missing."""
+
+NOWHERE: Place = (None,)
+"""The place of rows that come in no order: those of native aggregates and joins."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Values with the event time and the source records that they came from."""
+    """Values with the event time and the source records that they came from, at a place."""
 
     values: tuple[Any, ...]
     time: datetime | None
     ids: Ids
+    place: Place = field(default=NOWHERE, compare=False)
 
     def with_values(self, values: Iterable[Any]) -> Row:
         """Other values from the same records."""
-        return Row(tuple(values), self.time, self.ids)
+        return replace(self, values=tuple(values))
+
+    def at(self, *place: Any) -> Row:
+        """The same row at another place."""
+        return replace(self, place=place)
 
 
 def united(rows: Iterable[Row]) -> Ids:

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 from headwater.flow.terms import Ref, Term, unaliased
 from headwater.flow.windows import Session, Window
 from headwater.testing.aggregates import aggregate
+from headwater.testing.concise import deciding
 from headwater.testing.evaluate import EPOCH, evaluate, interval
 from headwater.testing.operators import Batch, Counters, Operator, is_past
 from headwater.testing.rows import (
     MICROSECOND,
+    NOWHERE,
     Column,
     InterpreterError,
     Row,
@@ -95,6 +97,10 @@ class Grouping(Operator):
         ]
         return [positions(refs, self.input)]
 
+    @property
+    def depth(self) -> int:
+        return len(NOWHERE)
+
     def key(self, row: Row, window: Struct | None) -> Key:
         """A row's key; windows have several, one for each window."""
         return tuple(
@@ -106,7 +112,10 @@ class Grouping(Operator):
         """The result of a group."""
         extended = [row.with_values((*row.values, *self._extra(key))) for row in rows]
         made = (aggregate(expr.term, self.seen, extended) for expr in self.node.columns)
-        return Row((*key, *made), moment(key[self.marked]), united(rows))
+        counted = rows
+        if self.node.concise:
+            counted = deciding(self.node.columns, self.seen, extended)
+        return Row((*key, *made), moment(key[self.marked]), united(counted))
 
     def _extra(self, key: Key) -> Iterator[Any]:
         columns = self.input.columns

@@ -111,6 +111,7 @@ def _grouped(
         columns={**columns, **made},
         marks=(name,),
         steps=draft.steps + 1,
+        placed=False,
     )
 
 
@@ -131,7 +132,7 @@ def group_by_time(draw: st.DrawFn, program: Program, draft: Draft) -> Draft | No
     feature = "by window column" if draft.columns[mark] == "window" else "by event time"
     columns = {k: draft.columns[k] for k in keys} | made
     code = f"{draft.var}.groupBy({names}).agg({aggregates})"
-    return program.frame(draft, code, feature, columns=columns, steps=draft.steps + 1)
+    return program.frame(draft, code, feature, columns=columns, steps=draft.steps + 1, placed=False)
 
 
 def window_time(draw: st.DrawFn, program: Program, draft: Draft) -> Draft:
@@ -180,14 +181,17 @@ def union(draw: st.DrawFn, program: Program, left: Draft, right: Draft) -> Draft
     """`union` of frames of one shape, `unionByName` where the names agree or some are missing."""
     if len(left.marks) != 1 or len(right.marks) != 1:
         return None
-    steps = max(left.steps, right.steps)
-    sources = left.sources | right.sources
+    together = {
+        "steps": max(left.steps, right.steps),
+        "sources": left.sources | right.sources,
+        "placed": left.placed and right.placed,
+    }
     shared = {n: k for n, k in left.columns.items() if right.columns.get(n) == k}
     if set(shared) == set(left.columns) == set(right.columns) and left.marks == right.marks:
         same_order = list(left.columns) == list(right.columns)
         method = draw(st.sampled_from(["union", "unionByName"])) if same_order else "unionByName"
         code = f"{left.var}.{method}({right.var})"
-        return program.frame(left, code, method, steps=steps, sources=sources)
+        return program.frame(left, code, method, **together)
     if left.marks != right.marks or left.marks[0] not in shared:
         return None
     if any(left.columns[n] != right.columns[n] for n in set(left.columns) & set(right.columns)):
@@ -195,7 +199,7 @@ def union(draw: st.DrawFn, program: Program, left: Draft, right: Draft) -> Draft
     code = f"{left.var}.unionByName({right.var}, allowMissingColumns=True)"
     columns = {**left.columns, **right.columns}
     feature = "union missing"
-    return program.frame(left, code, feature, columns=columns, steps=steps, sources=sources)
+    return program.frame(left, code, feature, columns=columns, **together)
 
 
 STATEFUL = (window, session, group_by_time, deduplicate, deduplicate_within)

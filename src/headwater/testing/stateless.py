@@ -102,7 +102,8 @@ def explode(node: nodes.Explode, above: Operator) -> Operator:
         kept |= tail.uses({i - after for i in columns if i >= after})
         return kept | positions([argument], schema)
 
-    return Mapped(node, (above,), Schema((*head.schema, *made, *tail.schema)), rows, uses)
+    columns = (*head.schema, *made, *tail.schema)
+    return Mapped(node, (above,), Schema(columns), rows, uses, many=True)
 
 
 class Record(Mapping[str, Any]):
@@ -145,4 +146,4 @@ def flat_map(node: nodes.FlatMap, above: Operator) -> Operator:
             yield row.with_values((*(row.values[i] for i in kept), *values))
 
     columns = (*(schema.columns[i] for i in kept), *(Column(name) for name in made))
-    return Mapped(node, (above,), Schema(columns), rows, lambda _: set(visible))
+    return Mapped(node, (above,), Schema(columns), rows, lambda _: set(visible), many=True)

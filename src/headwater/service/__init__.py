@@ -1,0 +1,1 @@
+"""Calls of services: one for each event, bounded, timed, tried again, and shared by all sinks."""
