@@ -27,8 +27,14 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 os.environ["TZ"] = "UTC"
 
 
+LONGEST = ("restart", "live", "random_flows", "operators", "replay", "query", "examples")
+"""Folders whose files take longest: they go first, or a process is left with one at the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests marked `long` run only in `make test-all`."""
+    """The longest files first; tests marked `long` run only in `make test-all`."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.parent.name, len(places)))
     if full():
         return
     skip = pytest.mark.skip(reason="long: runs in make test-all")
@@ -69,6 +75,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     stop(session)
+
+
+@pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
+    """Spark without compiling its plans: for a few rows that takes far longer than running."""
+    settings_ = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    for name, value in settings_.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name in settings_:
+        spark.conf.unset(name)
 
 
 @pytest.fixture
