@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,8 +13,11 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+import headwater as hw
 from headwater.errors import HeadwaterError
 from headwater.examples import linear_road
+from tests.examples.windows import told
+from tests.support.streams import Lab, Row
 
 
 def read(folder: Path) -> pd.DataFrame:
@@ -43,6 +46,20 @@ def alerts(reports: pd.DataFrame) -> dict[tuple[int, int], set[int]]:
     # Windows start on multiples of 30 s, so only one has all four: it ends after the last of them.
     ends = at // 30 * 30 + 30
     return {(int(vid[i]), int(ends[i])): set(tid[i - 3 : i + 1].tolist()) for i in last[same]}
+
+
+def expected(reports: pd.DataFrame, delay: int = 0) -> dict[str, dict[Row, set[int]]]:
+    """Both sinks' rows with their sets of ids, for the windows that are over."""
+    over = reports.ts.max().timestamp() - linear_road.START - delay
+    pos = reports.set_index("tid").pos
+    stopped, places = {}, defaultdict(list)
+    for (vid, end), tids in alerts(reports).items():
+        if end <= over:
+            at = int(pos[min(tids)])
+            stopped[vid, (float(end - 120), float(end)), 4, at, at] = tids
+            places[at, (float(end - 30), float(end))].append(tids)
+    accidents = {(*at, len(sets)): set().union(*sets) for at, sets in places.items()}
+    return {"stopped": stopped, "accidents": {k: v for k, v in accidents.items() if k[2] > 1}}
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +204,15 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(HeadwaterError, match="is not empty"):
         linear_road.generate(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.spark
+def test_results_and_sets(flow: hw.Flow, lab: Lab) -> None:
+    linear_road.generate(lab.home / "data", reports=2_000, stopped=0.4, files=4, disorder=45)
+    options = {"maxFilesPerTrigger": 1}
+    linear_road.sinks(flow, lab.home / "data", watermark="45 seconds", options=options)
+    found = lab.tell(flow)
+    sets = expected(read(lab.home / "data"), delay=45)
+    for sink in linear_road.SINKS:
+        assert found[sink] == told("reports", sets[sink]), sink
+        assert len(found[sink]) > 3, sink

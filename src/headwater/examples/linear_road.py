@@ -13,25 +13,23 @@ are.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.errors import HeadwaterError
+from headwater.examples import stream
+from headwater.examples.stream import SECOND, TIMESTAMP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-    from pyspark.sql import Column
+    import os
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
 
     from headwater import Flow, Frame
-
-    Ints = npt.NDArray[np.int64]
+    from headwater.examples.stream import Ints
 
 SCHEMA = (
     "tid bigint, ts timestamp, type int, vid int, speed int, "
@@ -39,7 +37,10 @@ SCHEMA = (
 )
 """The reports' columns, for Spark."""
 
-START = 1_735_689_600
+SOURCE = "reports"
+SINKS = ("stopped", "accidents")
+
+START = stream.START
 """The first report's time, in seconds since the epoch: 2025-01-01T00:00:00Z."""
 
 INTERVAL = 30
@@ -60,7 +61,7 @@ _HOP = 2_640  # feet between two stops of a vehicle
 _ARROW = pa.schema(
     [
         ("tid", pa.int64()),
-        ("ts", pa.timestamp("us", tz="UTC")),
+        ("ts", TIMESTAMP),
         *((n, pa.int32()) for n in ("type", "vid", "speed", "xway", "lane", "dir", "seg", "pos")),
     ]
 )
@@ -79,35 +80,33 @@ def generate(
 
     `stopped` is the share of vehicles that stop, for at least four reports at one position, a
     third of them in accidents. With `disorder` a report arrives up to that many seconds after its
-    time (a watermark of as many seconds keeps every report). Spark reads files in the order of
-    their modification times, so these are a second apart.
+    time (a watermark of as many seconds keeps every report).
     """
     if format not in ("parquet", "csv"):
         raise HeadwaterError(f"format {format!r} is unknown: use 'parquet' or 'csv'")
-    if reports < 1 or not 1 <= files <= reports:
-        raise HeadwaterError(
-            f"can't write {reports} reports to {files} files: there must be at least one report "
-            "in each file"
-        )
-    if not 0 <= stopped <= 1:
-        raise HeadwaterError(f"stopped={stopped} is not a share between 0 and 1")
-    if disorder < 0:
-        raise HeadwaterError(f"disorder={disorder} is not a number of seconds")
-    folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
-        raise HeadwaterError(f"{folder} is not empty: generate reports into a new folder")
-
+    stream.require(SOURCE, reports, files, disorder, stopped=stopped)
     road = _Road.plan(reports, stopped, seed)
-    order = road.arrivals(reports, disorder)
-    bounds = np.linspace(0, reports, files + 1).astype(np.int64)
-    written = []
-    for number in range(files):
-        tids = order[bounds[number] : bounds[number + 1]]
-        target = folder / f"reports-{number:05d}.{format}"
-        _write(road.reports(tids), target, format, START + number)
-        written.append(target)
-    return written
+    times = road.times(np.arange(reports, dtype=np.int64)) * SECOND
+    order = stream.arrivals(times, disorder, seed)
+    return stream.write(path, SOURCE, order, files, road.reports, format)
+
+
+def sinks(
+    flow: Flow,
+    path: str | os.PathLike[str],
+    *,
+    only: Collection[str] = SINKS,
+    watermark: str = "0 seconds",
+    **source: Any,
+) -> None:
+    """Adds the reports in a folder, and an alert for stopped vehicles and one for accidents.
+
+    *stopped*: a vehicle that stands still for 120 seconds, from four reports. *accidents*: two
+    such vehicles or more at one position at one time, from the results of *stopped*.
+    """
+    reports = stream.source(flow, SOURCE, path, SCHEMA, {"watermark": watermark, **source})
+    stopped = _stopped(reports)
+    stream.add(flow, {"stopped": lambda: stopped, "accidents": lambda: _accidents(stopped)}, only)
 
 
 def flow(
@@ -122,9 +121,7 @@ def flow(
 
     `options` are those of Spark's reader, for example `{"maxFilesPerTrigger": "4"}`.
     """
-    flow, reports = _reports(path, name, format, watermark, options)
-    flow.sink("stopped", _stopped(reports))
-    return flow
+    return _flow("stopped", path, name, format, watermark, options)
 
 
 def accident_flow(
@@ -137,55 +134,51 @@ def accident_flow(
 ) -> Flow:
     """The flow that raises an alert where two vehicles or more stand at one place at one time.
 
-    It aggregates the results of the stopped-vehicle flow by place and window.
+    It aggregates the results of the stopped-vehicle flow by position and window.
     """
-    from pyspark.sql import functions as F
-
-    flow, reports = _reports(path, name, format, watermark, options)
-    place = [F.max(column).alias(column) for column in ("xway", "dir")]
-    accidents = (
-        _stopped(reports, *place)
-        .withColumnRenamed("lo", "pos")
-        .groupBy("xway", "dir", "pos", F.window(F.window_time("window"), "30 seconds"))
-        .agg(F.count("*").alias("vehicles"))
-        .filter("vehicles >= 2")
-    )
-    flow.sink("accidents", accidents)
-    return flow
+    return _flow("accidents", path, name, format, watermark, options)
 
 
-def _reports(
+def _flow(
+    sink: str,
     path: str | os.PathLike[str],
     name: str,
     format: str,
     watermark: str,
     options: Mapping[str, str] | None,
-) -> tuple[Flow, Frame]:
+) -> Flow:
     import headwater as hw
 
-    flow = hw.Flow(name)
-    reports = flow.source(
-        "reports",
-        format=format,
-        path=os.fspath(path),
-        schema=SCHEMA,
-        event_time="ts",
-        watermark=watermark,
-        id="tid",
-        options=dict(options or {}),
-    )
-    return flow, reports
+    made = hw.Flow(name)
+    options = dict(options or {})
+    sinks(made, path, only=[sink], format=format, watermark=watermark, options=options)
+    return made
 
 
-def _stopped(reports: Frame, *more: Column) -> Frame:
+def _stopped(reports: Frame) -> Frame:
     """A row for each vehicle and window of four reports in which it stood at one position."""
     from pyspark.sql import functions as F
 
     return (
-        reports.filter("speed = 0")
+        reports.filter("type = 0 and speed = 0")
         .groupBy("vid", F.window("ts", "120 seconds", "30 seconds"))
-        .agg(F.count("*").alias("n"), F.min("pos").alias("lo"), F.max("pos").alias("hi"), *more)
+        .agg(F.count("*").alias("n"), F.min("pos").alias("lo"), F.max("pos").alias("hi"))
         .filter("n = 4 and lo = hi")
+    )
+
+
+def _accidents(stopped: Frame) -> Frame:
+    """A row for each position and half minute in which several vehicles stood there.
+
+    In a half minute a vehicle has one row of `stopped`, so these are as many as the vehicles.
+    """
+    from pyspark.sql import functions as F
+
+    return (
+        stopped.withColumnRenamed("lo", "pos")
+        .groupBy("pos", F.window(F.window_time("window"), "30 seconds"))
+        .agg(F.count("*").alias("vehicles"))
+        .filter("vehicles > 1")
     )
 
 
@@ -238,14 +231,6 @@ class _Road:
         seconds: Ints = step * INTERVAL + place * INTERVAL // self.places
         return seconds
 
-    def arrivals(self, reports: int, disorder: int) -> Ints:
-        """The tids in the order in which they arrive."""
-        tids = np.arange(reports, dtype=np.int64)
-        if disorder == 0:
-            return tids
-        delay = np.random.default_rng((self.seed, 1)).uniform(0, disorder, reports)
-        return np.argsort(self.times(tids) + delay, kind="stable")
-
     def reports(self, tids: Ints) -> pa.Table:
         """The reports with these tids."""
         step, place = np.divmod(tids, self.places)
@@ -266,7 +251,7 @@ class _Road:
         lane = np.where(index == 0, 0, np.where(index == TRIP - 1, 4, self.lane[vehicle]))
         columns = {
             "tid": tids,
-            "ts": (START + self.times(tids)) * 1_000_000,
+            "ts": self.times(tids) * SECOND,
             "type": np.zeros_like(tids),
             "vid": vehicle,
             "speed": np.where(standing, 0, self.speed[vehicle] + jitter),
@@ -276,31 +261,4 @@ class _Road:
             "seg": pos // _SEGMENT,
             "pos": pos,
         }
-        return pa.table(
-            [_column(columns[field.name], field.type) for field in _ARROW], schema=_ARROW
-        )
-
-
-def _column(values: Ints, type: Any) -> Any:
-    if pa.types.is_timestamp(type):
-        return pa.array(values.astype("datetime64[us]"), type)
-    return pa.array(values.astype(type.to_pandas_dtype()))
-
-
-def _write(table: pa.Table, target: Path, format: str, mtime: int) -> None:
-    """Writes a file under a name that Spark overlooks, then renames it: it appears complete."""
-    hidden = target.with_name(f".{target.name}.writing")
-    if format == "parquet":
-        import pyarrow.parquet
-
-        pyarrow.parquet.write_table(table, hidden)
-    else:
-        import pyarrow.csv
-
-        seconds = table.column("ts").cast(pa.timestamp("s", tz="UTC"))
-        table = table.set_column(1, "ts", seconds)
-        pyarrow.csv.write_csv(
-            table, hidden, pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
-        )
-    os.utime(hidden, (mtime, mtime))
-    hidden.replace(target)
+        return stream.table(columns, _ARROW)
