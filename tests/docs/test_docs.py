@@ -23,6 +23,8 @@ from headwater.examples import linear_road
 from headwater.flow.grouped import GroupedFrame
 from headwater.flow.nodes import KINDS
 from headwater.lowering import support
+from headwater.query import why_not
+from headwater.replay import fates
 from headwater.store import schema
 
 ROOT = Path(__file__).parents[2]
@@ -182,6 +184,15 @@ def test_every_method_of_a_rule_exists() -> None:
             assert any(hasattr(each, last) for each in owners), method
 
 
+def test_the_columns_and_kinds_of_why_not_are_listed() -> None:
+    columns, kinds = (
+        [row[0].strip("`") for row in table(DOCS / "queries.md", heading)]
+        for heading in ("column", "kind")
+    )
+    assert columns == why_not.COLUMNS.names
+    assert kinds == list(fates.KINDS)
+
+
 def test_the_table_of_relations_is_that_of_the_store() -> None:
     with duckdb.connect() as connection:
         schema.create(connection)
@@ -235,7 +246,7 @@ def test_every_command_and_option_exists(page: Path) -> None:
 
 
 def test_every_command_has_a_section() -> None:
-    headings = re.findall(r"^## headwater (\w+)$", (DOCS / "cli.md").read_text(), re.MULTILINE)
+    headings = re.findall(r"^## headwater ([\w-]+)$", (DOCS / "cli.md").read_text(), re.MULTILINE)
     assert headings == list(commands()[""].commands)
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 import headwater as hw
 from headwater.flow import nodes
-from headwater.testing import Input, arrival_places, functions, read_checkpoint
+from headwater.testing import Input, Struct, arrival_places, functions, read_checkpoint
 from headwater.testing.functions import copies, words
 from headwater.testing.join_steps import STATIC_ROWS, STATIC_SCHEMA
 from headwater.testing.records import SCHEMA, SourceData
@@ -128,10 +128,17 @@ def recorded_input(flow: hw.Flow, checkpoint: Path, folder: Path) -> Input:
 
 
 def _rows(path: Path) -> list[tuple[Any, ...]]:
-    return [
-        tuple(tuple(v) if isinstance(v, list) else v for v in row.values())
-        for row in pq.read_table(path).to_pylist()
-    ]
+    return [tuple(map(_value, row.values())) for row in pq.read_table(path).to_pylist()]
+
+
+def _value(value: Any) -> Any:
+    """A value as the interpreter has it."""
+    match value:
+        case list():
+            return tuple(map(_value, value))
+        case dict():
+            return Struct(tuple((name, _value(part)) for name, part in value.items()))
+    return value
 
 
 def stored(place: Path, sink: str, *, traced: bool, rule: str | None = None) -> list[Actual]:

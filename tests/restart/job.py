@@ -68,11 +68,16 @@ def flow(spark: SparkSession, home: Path) -> hw.Flow:
     near = F.expr("l.k = r.k AND l.ts BETWEEN r.ts - INTERVAL 4 SECONDS AND r.ts")
     pairs = first.filter("v > 2").alias("l").join(last.filter("v < 6").alias("r"), near)
     made.sink("pairs", pairs.selectExpr("l.id", "r.id AS other"))
+    if (home / LIVE).exists():
+        sessions = first.groupBy("k", F.session_window("ts", "12 seconds")).count()
+        made.sink("sessions", sessions.filter("count > 2"))
     return made
 
 
 IN_ORDER = "in-order"
 """A file of this name asks for steps over arrival order instead."""
+LIVE = "live"
+"""A file of this name asks for a live graph, with sessions among the steps."""
 
 
 def _in_order(made: hw.Flow, first: hw.Frame, last: hw.Frame) -> hw.Flow:
@@ -104,7 +109,7 @@ MIXED = {"eager": ["rows"], "intervals": ["windows"], "ancestors": ["distinct", 
 
 def capture(home: Path) -> str | dict[str, list[str]]:
     """One source is captured eagerly, several in all modes: then the log of files must be right."""
-    if (home / IN_ORDER).exists():
+    if (home / IN_ORDER).exists() or (home / LIVE).exists():
         return "eager"
     return "eager" if len(list(home.glob("s[0-9]"))) == 1 else MIXED
 
@@ -151,6 +156,7 @@ if __name__ == "__main__":
         checkpoint=str(place / "checkpoint"),
         capture=capture(place),
         available_now=True,
+        live=(place / LIVE).exists(),
         on_batch=lambda info: print(f"batch {info.batch}", flush=True),
     )
     run.wait()

@@ -19,6 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headwater as hw
+from headwater.testing.graph_checking import check_graph
 from tests.random_flows.comparing import compare
 from tests.random_flows.running import recorded_input, stored
 from tests.restart import job
@@ -98,6 +99,23 @@ def test_what_waits_for_rows_is_killed_too(spark: SparkSession, tmp_path: Path) 
     store = check(spark, tmp_path, late=False)
     for sink in job.flow(spark, tmp_path).sinks:
         assert store.results(sink).num_rows, f"{sink} must have results for this to mean anything"
+
+
+def test_the_live_graph_survives(spark: SparkSession, tmp_path: Path) -> None:
+    job.generate(tmp_path, sources=2, files=8, seed=7)
+    (tmp_path / job.LIVE).touch()
+    killed = Job(tmp_path)
+    for n, point in enumerate(POINTS):
+        assert killed.run(point, 2 * n + 1) == -signal.SIGKILL
+    assert killed.run() == 0
+    store = check(spark, tmp_path)
+    flow = job.flow(spark, tmp_path)
+    given = recorded_input(flow, tmp_path / "checkpoint", tmp_path)
+    checked = check_graph(store.follow(wait=False), list(flow.sinks.values()), given)
+    assert not checked.violations, "\n".join(checked.violations)
+    assert checked.labels > 20
+    assert checked.alive
+    assert checked.shared
 
 
 @pytest.mark.long

@@ -6,15 +6,21 @@ import json
 import os
 import signal
 import stat
+import threading
 import time
 from pathlib import Path
 
+import duckdb
+import numpy as np
+import pyarrow as pa
 import pytest
 from pyarrow import flight
 
 from headwater import store as stores
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, StoreError
 from headwater.store import EmbeddedWriter, StoreReader
+from headwater.store.commands import apply
+from headwater.store.marks import Mark, Unmark, packed
 from headwater.store.schema import SERVING
 from headwater.store.serving import FlightReader, Gone
 from tests.store.small import batch, flow, output, python, reports, rows, stopped
@@ -228,3 +234,89 @@ def test_owners_of_other_stores_do_not_mix(tmp_path: Path) -> None:
         assert output(READ, tmp_path / "one") == "1 [1, 2] [7]"
         assert output(READ, tmp_path / "two") == "2 [1, 2] [7, 8]"
         assert os.getpid() == json.loads((tmp_path / "one" / SERVING).read_text())["pid"]
+
+
+MARK = """
+    import sys
+    from headwater import store as stores
+    with stores.open(sys.argv[1]) as store:
+        report = store.mark("reports", where="speed = 0", reason="through the owner")
+        print(report.number, report.records, report.results["result_id"].to_pylist())
+        print(store.erase("reports", ids=[2]).copies)
+        for change in (lambda: store.unmark(5), lambda: store.mark("reports", where="sped")):
+            try:
+                change()
+            except Exception as error:
+                print(type(error).__name__, error)
+    """
+
+
+def test_another_process_marks_and_erases_through_the_owner(tmp_path: Path) -> None:
+    with filled(tmp_path) as writer:
+        said = output(MARK, tmp_path).splitlines()
+        assert said[:2] == ["1 2 [7]", "1"]
+        assert said[2] == "UnknownName no mark 5; the store has: 1"
+        assert said[3].startswith("PredicateError where='sped' can't be evaluated: ")
+        writer.commit(batch(1, stopped((8, 0, "b", 1, [3])), reports((2, 0, 0), (3, 0, 0))))
+        with stores.open(tmp_path) as store:
+            assert rows(store.marked(), "result_id", "reason") == [
+                (7, "through the owner"),
+                (8, "through the owner"),
+            ]
+            assert rows(store.backward("stopped", 7), "id", "speed") == [(1, 0), (2, None)]
+    with stores.open(tmp_path) as store:
+        store.unmark(1)
+        assert store.marks().num_rows == 0
+
+
+def test_many_ids_reach_the_owner(tmp_path: Path) -> None:
+    many = 1_000_000
+    with filled(tmp_path):
+        change = Mark(1, np.arange(many), "all of them", None, 0)
+        assert FlightReader(tmp_path).apply(change) == 1
+        with stores.open(tmp_path) as store:
+            assert rows(store.marks(), "records") == [(many,)]
+
+
+def test_a_change_without_the_token_or_of_no_known_kind_is_refused(tmp_path: Path) -> None:
+    with filled(tmp_path):
+        note = json.loads((tmp_path / SERVING).read_text())
+        headers = [(b"authorization", f"Bearer {note['token']}".encode())]
+        with flight.FlightClient(note["location"]) as client:
+            with pytest.raises(flight.FlightUnauthenticatedError):
+                list(client.do_action(flight.Action("change", packed(Unmark(1)))))
+            options = flight.FlightCallOptions(headers=headers)
+            for action in (flight.Action("drop", b""), flight.Action("change", b"nonsense")):
+                with pytest.raises(pa.ArrowException):
+                    list(client.do_action(action, options))
+
+
+def test_a_change_that_waits_does_not_keep_the_owner_from_closing(tmp_path: Path) -> None:
+    writer = filled(tmp_path)
+    marking = threading.Thread(target=lambda: apply(tmp_path, Mark(1, np.array([1]), "", None, 0)))
+    with writer._lock:
+        marking.start()
+        time.sleep(0.3)
+        writer.close()
+    marking.join(timeout=20)
+    assert not marking.is_alive()
+    with stores.open(tmp_path) as store:
+        assert store.marks().num_rows == 1
+
+
+def test_a_place_that_can_only_be_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path).close()
+
+    def refused(*_: object, **__: object) -> None:
+        raise duckdb.IOException('Cannot open file "headwater.duckdb": Read-only file system')
+
+    monkeypatch.setattr("headwater.store.embedded.connect", refused)
+    with stores.open(tmp_path) as store:
+        with pytest.raises(StoreError) as error:
+            store.mark("reports", ids=[1])
+        assert str(error.value) == (
+            f"can't write to the store {tmp_path}; make the directory writable or use another one"
+        )
+        assert store.marks().num_rows == 0

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from headwater.capture.checkpoint import Binding, Checkpoint
     from headwater.flow.flow import Flow
+    from headwater.live.planning import Plan
     from headwater.lowering.outputs import Outputs
     from headwater.store.embedded import EmbeddedWriter
 
@@ -28,18 +29,31 @@ def bind(
     outputs: Outputs,
     writer: EmbeddedWriter,
     place: Checkpoint,
+    plan: Plan | None = None,
 ) -> Binding:
     """Make sure that flow, store and checkpoint belong together, then write it down in both."""
     known = next((row for row in writer.flows() if row["flow"] == flow.name), None)
     bound = known["query_id"] if known else None
+    if known and known["finished"]:
+        raise RunError(
+            f"flow {flow.name!r} is finished in this store: its windows are closed and its records "
+            "past; start with a new store and checkpoint"
+        )
     last = writer.last_batch(bound) if bound else None
     binding = place.bind(flow.name, writer.store_id, bound, last)
     prints = fingerprint(flow, modes)
+    mode = in_short(modes) + (plan.in_short if plan else "")
     if known and last is not None:
-        _require_same(flow.name, known, in_short(modes), prints)
+        _require_same(flow.name, known, mode, prints)
     writer.register(
         registration(
-            flow, outputs, writer.path, binding.query_id, str(place.path), json.dumps(prints)
+            flow,
+            outputs,
+            writer.path,
+            binding.query_id,
+            str(place.path),
+            json.dumps(prints),
+            plan,
         )
     )
     place.write(binding)
@@ -47,7 +61,11 @@ def bind(
 
 
 def bind_once(
-    flow: Flow, modes: Mapping[str, str], outputs: Outputs, writer: EmbeddedWriter
+    flow: Flow,
+    modes: Mapping[str, str],
+    outputs: Outputs,
+    writer: EmbeddedWriter,
+    plan: Plan | None = None,
 ) -> str:
     """Write down a flow whose sources do not stream: it runs once in a store."""
     query_id = f"once-{flow.name}"
@@ -57,7 +75,7 @@ def bind_once(
             "stream; start with a new store to run it again"
         )
     prints = json.dumps(fingerprint(flow, modes))
-    writer.register(registration(flow, outputs, writer.path, query_id, "", prints))
+    writer.register(registration(flow, outputs, writer.path, query_id, "", prints, plan))
     return query_id
 
 

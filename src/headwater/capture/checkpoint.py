@@ -12,6 +12,8 @@ from pathlib import Path
 from headwater.errors import RunError
 
 _BINDING = "headwater.json"
+LAST_WATERMARK = 253_402_300_799_000
+"""The watermark of a flow's last batch: the end of the year 9999, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +120,39 @@ class Checkpoint:
         names = os.listdir(directory) if directory.exists() else []
         return max((int(n) for n in names if n.isdigit()), default=-1)
 
+    @property
+    def has_planned(self) -> bool:
+        """Whether a batch is planned that was not done: the next start runs it first."""
+        return self._newest("offsets") > self._newest("commits")
+
+    def plan_batch(self, watermark: int = LAST_WATERMARK) -> None:
+        """Have the next start run one batch without data, with a watermark (ms) of our choice.
+
+        Spark runs a batch that its log has planned but not committed just as it was planned.
+        """
+        planned = self._newest("offsets")
+        if planned < 0:
+            raise RunError(f"checkpoint {self.path} has no batch yet: there is nothing to finish")
+        version, metadata, *offsets = (
+            (self.path / "offsets" / str(planned)).read_text().splitlines()
+        )
+        changed = {**json.loads(metadata), "batchWatermarkMs": watermark}
+        text = "\n".join([version, json.dumps(changed), *offsets])
+        temporary = self.path / f".{planned + 1}.last"
+        temporary.write_text(text)
+        temporary.replace(self.path / "offsets" / str(planned + 1))
+
+    def is_finishing(self) -> bool:
+        """Whether the batch that runs next is the flow's last."""
+        return self.has_planned and self._watermark(self._newest("offsets")) == LAST_WATERMARK
+
+    def _watermark(self, batch: int) -> int:
+        lines = (self.path / "offsets" / str(batch)).read_text().splitlines()
+        return int(json.loads(lines[1]).get("batchWatermarkMs", 0))
+
     def watermark(self, batch: int) -> datetime | None:
         """The watermark with which a batch runs, as Spark wrote it before the batch."""
-        lines = (self.path / "offsets" / str(batch)).read_text().splitlines()
-        milliseconds = int(json.loads(lines[1]).get("batchWatermarkMs", 0))
+        milliseconds = self._watermark(batch)
         if milliseconds <= 0:
             return None
         return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)

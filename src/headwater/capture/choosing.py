@@ -38,8 +38,15 @@ class Choice:
     steps: frozenset[str] = frozenset()
 
 
-def choose(flow: Flow, capture: str | Mapping[str, Sequence[str]]) -> dict[str, Choice]:
-    """The capture mode of each sink of a flow; what can't be done is refused by name."""
+def choose(
+    flow: Flow, capture: str | Mapping[str, Sequence[str]], *, live: bool = False
+) -> dict[str, Choice]:
+    """The capture mode of each sink of a flow; what can't be done is refused by name.
+
+    A live graph has the ids of records when results are given out: by itself it takes `eager`.
+    """
+    if live and capture == "auto":
+        return {name: Choice("eager", "a live graph needs the ids at once") for name in flow.sinks}
     if isinstance(capture, str):
         _require_mode(capture)
         return {name: _choice(flow, sink, capture) for name, sink in flow.sinks.items()}

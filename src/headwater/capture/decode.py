@@ -24,10 +24,16 @@ UTC_TIME = pa.timestamp("us", "UTC")
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The results of each sink and the kept records of each source."""
+    """The results of each sink and the kept records of each source.
+
+    For a live graph also the `times` of records, by source (`__hw_id`, `__hw_time`), and the rows
+    that entered `sessions`, by step, with the sets of their ids by source.
+    """
 
     results: dict[str, ResultSet]
     records: dict[str, pa.Table]
+    times: dict[str, pa.Table]
+    sessions: dict[str, ResultSet]
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -39,10 +45,19 @@ def decode(outputs: Outputs, rows: pa.Table, batch: int) -> Decoded:
     """Sort a batch's rows out by part."""
     results: dict[str, ResultSet] = {}
     records: dict[str, pa.Table] = {}
+    times: dict[str, pa.Table] = {}
+    sessions: dict[str, ResultSet] = {}
     for number, part in enumerate(outputs.parts):
         own = rows
         if outputs.tagged:
             own = rows.filter(pc.equal(rows[OUTPUT], number))
+        if part.kind in ("times", "sessions"):
+            told = _table([ID, TIME], [own[ID], _time(own[TIME])], own.select([]))
+            if part.kind == "times":
+                times[part.name] = told
+            else:
+                sessions[part.name] = ResultSet(told, _provenance(part, own)[0])
+            continue
         columns = _payload(own, number, part) if outputs.tagged else own
         user = columns.select(part.schema.fieldNames()).cast(arrow_schema(part.schema))
         if part.kind == "records":
@@ -53,7 +68,7 @@ def decode(outputs: Outputs, rows: pa.Table, batch: int) -> Decoded:
             table = _table([ID, TIME], [own[ID], _time(own[TIME])], user)
             origins, intervals = _provenance(part, own)
             results[part.name] = ResultSet(table, origins, part.unique, intervals)
-    return Decoded(results, records)
+    return Decoded(results, records, times, sessions)
 
 
 def _provenance(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headwater.flow.flow import Flow
+    from headwater.live.planning import Plan
     from headwater.lowering.outputs import Outputs
 
 
@@ -27,7 +28,13 @@ log = logging.getLogger("headwater")
 
 
 def registration(
-    flow: Flow, outputs: Outputs, store: Path, query_id: str, checkpoint: str, fingerprint: str
+    flow: Flow,
+    outputs: Outputs,
+    store: Path,
+    query_id: str,
+    checkpoint: str,
+    fingerprint: str,
+    plan: Plan | None = None,
 ) -> FlowRegistration:
     """The flow as the store keeps it."""
     above: dict[str, list[str]] = {
@@ -35,18 +42,28 @@ def registration(
         for sink in flow.sinks.values()
     }
     used = {source for sources in above.values() for source in sources}
-    captured = {part.name: list(part.origins) for part in outputs.parts if part.origins}
+    shown = plan.steps if plan else ()
+    results = [part for part in outputs.parts if part.kind == "results"]
+    captured = {
+        part.name: [origin for origin in part.origins if origin not in shown]
+        for part in results
+        if part.origins
+    }
     above |= captured
     steps = [s for names in captured.values() for s in names if s not in flow.sources]
-    modes = {part.name: part.capture for part in outputs.parts if part.kind == "results"}
+    steps += shown
+    modes = {part.name: part.capture for part in results if part.name not in shown}
     return FlowRegistration(
         flow=flow.name,
-        capture=in_short(modes),
+        capture=in_short(modes) + (plan.in_short if plan else ""),
         query_id=query_id,
         checkpoint=checkpoint,
         fingerprint=fingerprint,
         program=_program(flow, modes, store),
-        definition={"steps": [asdict(step) for step in render.model(flow.sinks.values())]},
+        definition={
+            "steps": [asdict(step) for step in render.model(flow.sinks.values())],
+            "live": plan.described() if plan else None,
+        },
         sources=tuple(
             SourceRegistration(name, _source(source), arrow_schema(source.schema))
             for name, source in flow.sources.items()
@@ -62,11 +79,12 @@ def registration(
                     "schema_json": part.schema.jsonValue(),
                     "sources": above[part.name],
                     "capture": part.capture,
+                    "resolved": plan is not None and part.capture in LAZY,
+                    "kind": "step" if part.name in shown else "sink",
                 },
                 arrow_schema(part.schema),
             )
-            for part in outputs.parts
-            if part.kind == "results"
+            for part in results
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headwater.errors import HeadwaterError, RunError
 from headwater.spark_errors import one_line
@@ -14,13 +14,36 @@ if TYPE_CHECKING:
     from headwater.capture.sink import CaptureSink
 
 
+_LOOK = 1
+"""Seconds between two looks at whether sources are silent."""
+
+
+class Launch(Protocol):
+    """What starts a flow's query again."""
+
+    def finish(self) -> None:
+        """Run the flow's last batch."""
+
+    def advance(self, watermark: int, before: CaptureSink) -> tuple[CaptureSink, StreamingQuery]:
+        """Go on with a later watermark (ms), in place of an earlier sink."""
+
+
 class Run:
     """A flow at work. `wait()` until it ends, `stop()` to end it; also a context manager."""
 
-    def __init__(self, flow: str, sink: CaptureSink, query: StreamingQuery | None) -> None:
+    def __init__(
+        self,
+        flow: str,
+        sink: CaptureSink,
+        query: StreamingQuery | None,
+        launch: Launch | None = None,
+    ) -> None:
         self.flow = flow
         self.query = query
         self._sink = sink
+        self._launch = launch
+        self._changing = threading.Lock()
+        self._stopped = False
         self._ended = threading.Event()
         if query is None:
             self._end()
@@ -44,6 +67,19 @@ class Run:
         self._stop()
         self.wait()
 
+    def finish(self) -> None:
+        """End the flow for good: every window closes, and every record is past.
+
+        One last batch runs with a watermark after every time, so that what the steps hold is given
+        out. The flow can't be started again with this store and checkpoint.
+        """
+        self._stop()
+        self.wait()
+        if self._launch is None or self._sink.finishing:
+            return
+        self._launch.finish()
+        self._launch = None
+
     def __enter__(self) -> Run:
         return self
 
@@ -54,18 +90,41 @@ class Run:
             self._raise()
 
     def _stop(self) -> None:
-        if self.query is not None and self.active:
-            self._sink.take_no_more()
-            self.query.stop()
+        with self._changing:
+            self._stopped = True
+            if self.query is not None and self.active:
+                self._sink.take_no_more()
+                self.query.stop()
 
     def _watch(self) -> None:
-        assert self.query is not None
         try:
-            self.query.awaitTermination()
+            while not self._awaited():
+                self._advance()
         except Exception as error:  # noqa: BLE001
             self._sink.fail(error)
         finally:
             self._end()
+
+    def _awaited(self) -> bool:
+        """Wait for the query's end; False when it is time to see whether sources are silent."""
+        assert self.query is not None
+        if self._sink.silence is None:
+            self.query.awaitTermination()
+            return True
+        return bool(self.query.awaitTermination(_LOOK))
+
+    def _advance(self) -> None:
+        """Start the query anew with a later watermark, if silence allows one."""
+        if self._launch is None or (watermark := self._sink.idle_watermark()) is None:
+            return
+        with self._changing:
+            if self._stopped:
+                return
+            assert self.query is not None
+            self._sink.take_no_more()
+            self.query.stop()
+            self._sink.close()
+            self._sink, self.query = self._launch.advance(watermark, self._sink)
 
     def _end(self) -> None:
         try:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from headwater.capture.arrivals import Arrivals
 from headwater.capture.decode import Decoded, decode, decode_records
@@ -19,19 +21,21 @@ from headwater.capture.files import Files
 from headwater.capture.write import hand_on
 from headwater.errors import RunError
 from headwater.flow.nodes import Source
-from headwater.flow.reach import longest_wait
+from headwater.flow.reach import NO_TIME
 from headwater.lowering.identity import has_files
-from headwater.store.batch import Batch, ResultSet
+from headwater.store.batch import ID, TIME, Batch, ResultSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from headwater.capture.checkpoint import Checkpoint
+    from headwater.capture.idle import Silence
     from headwater.flow.flow import Flow
+    from headwater.live.graph import Ints, LiveGraph
     from headwater.lowering.outputs import Outputs
+    from headwater.store.batch import Resolve
     from headwater.store.embedded import EmbeddedWriter
 
 
@@ -44,8 +48,13 @@ class BatchInfo:
     results: int
     edges: int
     records: int
+    vertices: int = 0
+    """Records that are new in the live graph."""
+    labels: int = 0
+    """Records that can reach no more from here on."""
 
 
+EPOCH = datetime.fromtimestamp(0, UTC)
 PRUNE_EVERY = 20
 """Batches between two clearings of records that can contribute to nothing more."""
 
@@ -61,6 +70,8 @@ class CaptureSink:
         query_id: str,
         checkpoint: Checkpoint | None,
         on_batch: Callable[[BatchInfo], None] | None,
+        live: LiveGraph | None = None,
+        resolve: Resolve | None = None,
     ) -> None:
         self.failure: BaseException | None = None
         self._at_work = threading.Lock()
@@ -71,17 +82,24 @@ class CaptureSink:
         self._query_id = query_id
         self._checkpoint = checkpoint
         self._on_batch = on_batch
+        self._live = live
+        self._resolve = resolve
+        self.finishing = False
+        """Whether the next batch is the flow's last."""
+        self.silence: Silence | None = None
         self._files = {
             source.name: Files(source.name, source.path)
             for source in flow.sources.values()
             if source.identity.how == "position" and source.path is not None
         }
-        self._waits = {
-            source.name: wait
+        self._reaches = {
+            source.name: flow.reach(source, list(flow.sinks.values()))
             for source in flow.sources.values()
-            if source.keep == "contributing"
-            and (wait := longest_wait(list(flow.sinks.values()), source)) is not None
+            if source.keep in ("contributing", "alive")
         }
+        self._prune_every = PRUNE_EVERY
+        if any(source.keep == "alive" for source in flow.sources.values()):
+            self._prune_every = 1
         self._arrivals: Arrivals | None = None
         if checkpoint is not None:
             traced = {part.name for part in outputs.parts if part.capture != "none"}
@@ -128,6 +146,15 @@ class CaptureSink:
             part, records = self._still.pop()
             decoded.records[part.name] = decode_records(part, records.toArrow())
         watermark = self._checkpoint.watermark(batch) if self._checkpoint else None
+        if self.silence is not None:
+            for name, (ids, times) in _times(decoded, ()).items():
+                if len(ids):
+                    self.silence.heard(name, int(times.max()))
+        if self._live is not None:
+            self._live.begin(
+                batch, micros(watermark), _times(decoded, self._live.steps), _sessions(decoded)
+            )
+        last = self.finishing or self._checkpoint is None
         committed = self._writer.commit(
             Batch(
                 query_id=self._query_id,
@@ -137,16 +164,41 @@ class CaptureSink:
                 records=decoded.records,
                 files=self._new_files(decoded),
                 arrivals={} if self._arrivals is None else self._arrivals.new(),
+                graph=self._live,
+                last=last,
+                resolve=self._resolve,
             ),
             before_commit=lambda ids: self._hand_on(decoded.results, ids, batch),
         )
-        if batch % PRUNE_EVERY == PRUNE_EVERY - 1:
+        if self._live is not None:
+            self._live.accept()
+        if self.finishing:
+            # Records that came meanwhile are not the flow's any more.
+            self._stopping = True
+        self._last_watermark = watermark or self._last_watermark
+        if batch % self._prune_every == self._prune_every - 1:
             self._prune()
-        self._last_watermark = watermark
         if self._on_batch is not None:
             self._on_batch(
-                BatchInfo(batch, watermark, committed.results, committed.edges, committed.records)
+                BatchInfo(
+                    batch,
+                    watermark,
+                    committed.results,
+                    committed.edges,
+                    committed.records,
+                    committed.vertices,
+                    committed.labels,
+                )
             )
+
+    def idle_watermark(self) -> int | None:
+        """The later watermark (ms) to go on with, where silence allows one and something waits."""
+        if self.silence is None or self._live is None:
+            return None
+        found = self.silence.watermark()
+        if found is None or found <= self._live.watermark or not self._live.is_waiting:
+            return None
+        return found // 1000
 
     def _hand_on(self, results: dict[str, ResultSet], ids: dict[str, pa.Array], batch: int) -> None:
         for name, sink in self._flow.sinks.items():
@@ -166,15 +218,14 @@ class CaptureSink:
         return new
 
     def _prune(self) -> None:
-        """Drop kept records that reached nothing and no longer can.
-
-        By the watermark of the batch before: records of this one may still be on their way.
-        """
-        if self._last_watermark is None:
+        """Drop kept records that reached nothing and no longer can."""
+        watermark = micros(self._last_watermark)
+        if watermark is None:
             return
-        for source, wait in self._waits.items():
-            name = f"{self._flow.name}/{source}"
-            self._writer.prune(name, self._last_watermark - timedelta(microseconds=wait))
+        for source, reach in self._reaches.items():
+            if (since := reach.alive_since(watermark)) is not None:
+                before = EPOCH + timedelta(microseconds=since)
+                self._writer.prune(f"{self._flow.name}/{source}", before)
 
     def close(self) -> None:
         """Let the store go, for good: Spark's gateway holds this object until the process ends."""
@@ -184,3 +235,32 @@ class CaptureSink:
         finally:
             self._writer.close()
             del self._writer
+
+
+def micros(time: datetime | None) -> int | None:
+    """A moment in microseconds since 1970."""
+    return None if time is None else (time - EPOCH) // timedelta(microseconds=1)
+
+
+def _times(decoded: Decoded, steps: Iterable[str]) -> dict[str, tuple[Ints, Ints]]:
+    """The ids and times of a batch's records, by source, and of the rows of some steps."""
+    rows_of_steps = {step: decoded.results[step].rows for step in steps}
+    return {
+        name: (rows[ID].to_numpy(), _microseconds(rows[TIME]))
+        for name, rows in {**decoded.times, **decoded.records, **rows_of_steps}.items()
+    }
+
+
+def _sessions(
+    decoded: Decoded,
+) -> dict[str, tuple[Ints, Ints, Mapping[str, pa.ChunkedArray]]]:
+    """The keys, times and sets of the rows that entered session steps."""
+    return {
+        step: (part.rows[ID].to_numpy(), _microseconds(part.rows[TIME]), part.origins)
+        for step, part in decoded.sessions.items()
+    }
+
+
+def _microseconds(times: pa.ChunkedArray) -> Ints:
+    numbers: Ints = times.cast(pa.int64()).fill_null(NO_TIME).to_numpy()
+    return numbers

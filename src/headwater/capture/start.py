@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pyspark.errors import AnalysisException
 
 from headwater.capture.binding import bind, bind_once
 from headwater.capture.checkpoint import Checkpoint
 from headwater.capture.choosing import choose
+from headwater.capture.idle import Silence
 from headwater.capture.run import Run
 from headwater.capture.sink import BatchInfo, CaptureSink
 from headwater.errors import FlowError, RunError
 from headwater.flow import nodes
 from headwater.flow.jvm import scala_object, spark_jvm
+from headwater.flow.reach import Unbounded
+from headwater.flow.windows import microseconds
+from headwater.live.planning import going_on, planned, resolver
 from headwater.lowering import outputs as lowering
 from headwater.replay.programs import remember
 from headwater.spark_errors import one_line
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headwater.flow.flow import Flow
+    from headwater.live.planning import Plan
 
 
 def start(
@@ -39,17 +44,29 @@ def start(
     available_now: bool,
     trigger: str | None,
     on_batch: Callable[[BatchInfo], None] | None,
+    live: bool | Literal["steps"] = False,
+    expiry: str | None = None,
+    idle_after: str | None = None,
 ) -> Run:
     """Start a flow."""
     if not flow.sinks:
         raise FlowError(f"flow {flow.name!r} has no sink; end a frame in flow.sink(name, frame)")
     if available_now and trigger:
         raise RunError("give either available_now=True or trigger=, not both")
-    chosen = choose(flow, capture)
+    for source in flow.sources.values():
+        if source.keep == "alive":
+            _require_expiry(flow, source)
+    if live not in (False, True, "steps"):
+        raise RunError(f"live={live!r} is not one of True, False, 'steps'")
+    chosen = choose(flow, capture, live=bool(live))
     modes = {name: choice.mode for name, choice in chosen.items()}
     steps = {name: choice.steps for name, choice in chosen.items()}
+    plan = planned(flow, chosen, expiry, steps=live == "steps") if live else None
+    if plan is None and expiry is not None:
+        raise RunError(f"expiry={expiry!r} is a rule of the live graph; add live=True")
     try:
-        outputs = lowering.lower(flow.sinks, modes, flow.spark, steps)
+        told = plan.told if plan else None
+        outputs = lowering.lower(flow.sinks, modes, flow.spark, steps, told)
         if outputs.df.isStreaming:
             _check_for_streaming(outputs.df)
     except AnalysisException as error:
@@ -58,21 +75,91 @@ def start(
     writer = EmbeddedWriter.open(store)
     try:
         if not outputs.df.isStreaming:
-            query_id = bind_once(flow, modes, outputs, writer)
-            sink = CaptureSink(flow, outputs, writer, query_id, None, on_batch)
-            query = None
-        else:
-            place = Checkpoint.at(checkpoint or str(Path(store) / "checkpoints" / flow.name))
-            binding = bind(flow, modes, outputs, writer, place)
-            sink = CaptureSink(flow, outputs, writer, binding.query_id, place, on_batch)
-            query = _start_query(flow, outputs, sink, place, available_now, trigger)
+            query_id = bind_once(flow, modes, outputs, writer, plan)
+            graph = None if plan is None else going_on(plan, flow, writer, query_id)
+            resolve = resolver(flow, writer, plan)
+            sink = CaptureSink(flow, outputs, writer, query_id, None, on_batch, graph, resolve)
+            remember(store, flow)
+            return _run_once(flow, outputs, sink)
     except BaseException:
         writer.close()
         raise
+
+    place = Checkpoint.at(checkpoint or str(Path(store) / "checkpoints" / flow.name))
+
+    silence = _silence(flow, plan, idle_after, available_now)
+
+    def launch(*, once: bool) -> tuple[CaptureSink, StreamingQuery]:
+        """Start the query where it stands; the sink owns the store from here on."""
+        owner = EmbeddedWriter.open(store)
+        try:
+            binding = bind(flow, modes, outputs, owner, place, plan)
+            graph = None if plan is None else going_on(plan, flow, owner, binding.query_id)
+            resolve = resolver(flow, owner, plan)
+            sink = CaptureSink(
+                flow, outputs, owner, binding.query_id, place, on_batch, graph, resolve
+            )
+            sink.finishing = place.is_finishing()
+            sink.silence = silence
+            query = _start_query(flow, outputs, sink, place, once or sink.finishing, trigger)
+        except BaseException:
+            owner.close()
+            raise
+        return sink, query
+
+    class Again:
+        """Starts the query again; see `Launch`."""
+
+        def finish(self) -> None:
+            if place.has_planned:
+                Run(flow.name, *launch(once=True)).wait()
+            place.plan_batch()
+            Run(flow.name, *launch(once=True)).wait()
+
+        def advance(
+            self, watermark: int, before: CaptureSink
+        ) -> tuple[CaptureSink, StreamingQuery]:
+            if not place.has_planned:
+                place.plan_batch(watermark)
+            if before.silence is not None:
+                before.silence.advanced()
+            return launch(once=False)
+
+    try:
+        sink, query = launch(once=available_now)
+    finally:
+        writer.close()
     remember(store, flow)
-    if query is None:
-        return _run_once(flow, outputs, sink)
-    return Run(flow.name, sink, query)
+    return Run(flow.name, sink, query, Again())
+
+
+def _silence(
+    flow: Flow, plan: Plan | None, idle_after: str | None, available_now: bool
+) -> Silence | None:
+    """What silence means for a run, refused where nothing could come of it."""
+    if idle_after is None:
+        return None
+    if plan is None or available_now:
+        raise RunError(
+            f"idle_after={idle_after!r} moves the watermark of a run that goes on, by the times "
+            "that a live graph knows: it needs live=True and no available_now"
+        )
+    known = {name: node for name, node in flow.sources.items() if name in plan.told.sources}
+    delays = {name: microseconds(node.watermark or "0 seconds") for name, node in known.items()}
+    return Silence(microseconds(idle_after) / 1_000_000, delays)
+
+
+def _require_expiry(flow: Flow, source: nodes.Source) -> None:
+    """Refuse to drop records once they expire where nothing says when they do."""
+    reach = flow.reach(source, list(flow.sinks.values()))
+    endless = reach.unbounded
+    if endless is None and (step := next(iter(reach.sessions), None)) is not None:
+        endless = Unbounded(step, "how long a session lasts is not known beforehand")
+    if endless is not None:
+        raise RunError(
+            f"source {source.name!r}: keep='alive' drops records once they expire, and none does: "
+            f"{endless}; use keep='contributing' or 'all'"
+        )
 
 
 def _check_for_streaming(df: DataFrame) -> None:

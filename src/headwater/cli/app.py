@@ -8,7 +8,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from headwater.cli import backward, bench, demo, doctor, forward, replay, results, run, stats
+from headwater.cli import (
+    backward,
+    bench,
+    demo,
+    doctor,
+    forward,
+    graph,
+    marks,
+    replay,
+    results,
+    run,
+    stats,
+    why_not,
+)
 from headwater.errors import HeadwaterError
 
 
@@ -71,6 +84,14 @@ app.command()(results.results)
 app.command(context_settings={"ignore_unknown_options": True})(backward.backward)
 app.command(context_settings={"ignore_unknown_options": True})(forward.forward)
 app.command(context_settings={"ignore_unknown_options": True})(replay.replay)
+app.command("why-not", context_settings={"ignore_unknown_options": True})(why_not.why_not)
+app.command()(graph.graph)
+app.command()(graph.watch)
+app.command()(marks.mark)
+app.command()(marks.marks)
+app.command()(marks.marked)
+app.command()(marks.unmark)
+app.command()(marks.erase)
 app.command()(stats.stats)
 app.command()(doctor.doctor)
 app.add_typer(bench.app, name="bench")

@@ -31,6 +31,13 @@ class Capture(StrEnum):
     none = "none"
 
 
+class Expiry(StrEnum):
+    """When a record of the live graph is past."""
+
+    tight = "tight"
+    ananke = "ananke"
+
+
 def run(
     target: Annotated[
         str,
@@ -47,8 +54,25 @@ def run(
         Path | None, typer.Option(help="Spark's checkpoint folder.", show_default="in the store")
     ] = None,
     capture: Annotated[Capture, typer.Option(help="How provenance is captured.")] = Capture.auto,
+    live: Annotated[
+        bool, typer.Option("--live", help="Keep the live graph of records and results.")
+    ] = False,
+    expiry: Annotated[
+        Expiry | None,
+        typer.Option(help="With --live: when a record is past.", show_default="tight"),
+    ] = None,
+    idle_after: Annotated[
+        str | None,
+        typer.Option(help="With --live: silence after which a source holds nothing back."),
+    ] = None,
     available_now: Annotated[
         bool, typer.Option("--available-now", help="Stop when the input there is is done.")
+    ] = False,
+    finish: Annotated[
+        bool,
+        typer.Option(
+            "--finish", help="At the end close every window and record: it can't be resumed."
+        ),
     ] = False,
     trigger: Annotated[
         str | None,
@@ -76,8 +100,13 @@ def run(
                 available_now=available_now,
                 trigger=trigger,
                 on_batch=totals,
+                live=live,
+                expiry=expiry.value if expiry else None,
+                idle_after=idle_after,
             )
             watch(running)
+            if finish:
+                running.finish()
     if json:
         import json as encoder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.types import StructType
@@ -14,6 +14,7 @@ from headwater.errors import FlowError, HeadwaterError
 from headwater.flow import nodes, render
 from headwater.flow.callsite import callsite
 from headwater.flow.frame import Frame
+from headwater.flow.reach import Reach
 from headwater.flow.references import Attribute, attributes
 from headwater.flow.sourcing import source_node
 from headwater.lowering.plain import Plain
@@ -54,6 +55,7 @@ class Flow:
         self._plain = Plain(self.spark)
         self._steps: dict[str, nodes.Node] = {}
         self._counts: Counter[str] = Counter()
+        self._named: set[str] = set()
         self._seen: dict[str, tuple[Attribute, ...]] = {}
 
     # --- what it is made of -------------------------------------------------------------------
@@ -88,7 +90,9 @@ class Flow:
         `id` names the column or columns that identify a record; without it a Parquet record goes
         by its file and row, any other by its content. `keep` says which records' contents the
         store keeps: "none" (the default for files, which are read again when asked for),
-        "contributing" (the default for anything else) or "all". `stream=False` reads a path once.
+        "contributing" (the default for anything else), "alive" (the same, but a record that reached
+        nothing is dropped in the very batch in which it expires) or "all". `stream=False` reads a
+        path once.
         """
         site = callsite()
         self._require_new("source", name, site)
@@ -151,6 +155,9 @@ class Flow:
         available_now: bool = False,
         trigger: str | None = None,
         on_batch: Callable[[BatchInfo], None] | None = None,
+        live: bool | Literal["steps"] = False,
+        expiry: str | None = None,
+        idle_after: str | None = None,
     ) -> Run:
         """Run the flow: results and provenance go to the store, a transaction per micro-batch.
 
@@ -161,6 +168,11 @@ class Flow:
         `available_now` stops when what is there now has been processed;
         `trigger` is the time between batches. A flow without a streaming source runs once.
         The checkpoint is by default a directory inside the store.
+        `live` keeps the graph of records and results as the flow runs, with a label on each record
+        that can reach no more; "steps" adds the rows of the steps that have a name of your choice.
+        `expiry` says when a record is past: "tight", once the last window or partner that could
+        hold it is, or "ananke", by the sum of all window sizes on the way. `idle_after` is the
+        silence after which a source no longer holds the watermark back.
         """
         from headwater.capture.start import start
 
@@ -172,7 +184,14 @@ class Flow:
             available_now=available_now,
             trigger=trigger,
             on_batch=on_batch,
+            live=live,
+            expiry=expiry,
+            idle_after=idle_after,
         )
+
+    def reach(self, source: nodes.Node, sinks: Sequence[nodes.Node]) -> Reach:
+        """How far the records of a source, or the rows of a step, reach by the paths to sinks."""
+        return Reach.of(source, sinks, lambda node: self._plain.lower(node).schema)
 
     def explain(self) -> None:
         """Print the steps: what each does, from where in the code, and which are run twice."""
@@ -253,6 +272,7 @@ class Flow:
             raise FlowError(f"{node.kind} {node.step!r} has its name already")
         self._steps.pop(node.step, None)
         renamed = replace(node, step=step)
+        self._named.add(step)
         self._checked(renamed)
         self._steps[step] = renamed
         return renamed

@@ -34,14 +34,21 @@ class Eager(Tracing):
     """Sets of source ids beside the user's columns.
 
     With `steps`, provenance is in terms of the rows of these steps, by their keys: Ariadne's
-    P(O, I). What lies above them carries no ids.
+    P(O, I). What lies above them carries no ids. The keys of steps in `beside` are carried as well
+    as the ids of records.
     """
 
     name: ClassVar[str] = "eager"
 
-    def __init__(self, sources: Sources, steps: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        sources: Sources,
+        steps: frozenset[str] = frozenset(),
+        beside: frozenset[str] = frozenset(),
+    ) -> None:
         super().__init__(sources)
         self.steps = steps
+        self.beside = beside
 
     def lower(self, node: nodes.Node) -> Traced:
         if node.step in self._done:
@@ -52,6 +59,10 @@ class Eager(Tracing):
         elif node.step in self.steps and node.kind != "source":
             own = self._bare(rows).withColumn(origin(node.step), F.col(KEY))
             rows = self._done[node.step] = replace(rows, df=own, origins={node.step: False})
+        elif node.step in self.beside:
+            both = rows.df.withColumn(origin(node.step), F.col(KEY))
+            origins = {**rows.origins, node.step: False}
+            rows = self._done[node.step] = replace(rows, df=both, origins=origins)
         return rows
 
     def _bare(self, rows: Traced) -> DataFrame:

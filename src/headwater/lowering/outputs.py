@@ -2,7 +2,8 @@
 
 One streaming query runs them all, so that all sinks of a micro-batch commit together. A flow
 with one sink and nothing to keep has just that sink's plan. Sources whose records' contents
-are kept add a branch that holds the records themselves.
+are kept add a branch that holds the records themselves; a live graph adds one with the times of
+records, and one for each session step with the rows that enter it.
 """
 
 from __future__ import annotations
@@ -15,22 +16,26 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headwater.columns import identity_hash, quoted
+from headwater.columns import identity_hash, is_window, quoted
 from headwater.flow import nodes
+from headwater.flow.determinism import why_not
+from headwater.flow.terms import Ref, unaliased
+from headwater.flow.windows import Session
 from headwater.lowering.ancestors import Ancestors
 from headwater.lowering.eager import Eager, as_array, origin
 from headwater.lowering.identity import arrives_in_order, has_positions
 from headwater.lowering.intervals import Intervals, ends, own
 from headwater.lowering.plain import Plain
 from headwater.lowering.rows import nullable
-from headwater.lowering.sources import Sources
+from headwater.lowering.sources import Sources, unmarked
 from headwater.lowering.traced import marked
-from headwater.names import KEY, ORDER, POSITION, RECORD, TIME
+from headwater.names import KEY, ORDER, POSITION, PREFIX, RECORD, TIME
 from headwater.service.tokens import one_query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from headwater.flow.expressions import Expr
     from headwater.lowering.tracing import Tracing
 
 OUTPUT = "__hw_output"
@@ -40,15 +45,20 @@ PAYLOAD = "__hw_payload_"
 
 MODES: dict[str, type[Tracing]] = {mode.name: mode for mode in (Ancestors, Intervals, Eager)}
 """The capture modes that give provenance, cheapest first."""
+EAGER = (Eager.name, frozenset[str]())
 ANCESTORS = (Ancestors.name, frozenset[str]())
 """The lowering whose rows have keys and nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One kind of row in the united plan: a sink's results or a source's records."""
+    """One kind of row in the united plan.
 
-    kind: Literal["results", "records"]
+    `results` of a sink, `records` of a source, the `times` of a source's records, or the rows that
+    enter a step of `sessions`, whose id is then their key.
+    """
+
+    kind: Literal["results", "records", "times", "sessions"]
     name: str
     schema: StructType
     unique: bool = False
@@ -81,17 +91,29 @@ class Outputs:
     """Records to keep of sources that do not stream beside others that do."""
 
 
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a live graph has to be told: the times of records, the rows of sessions and steps."""
+
+    sources: frozenset[str] = frozenset()
+    sessions: tuple[nodes.Aggregate, ...] = ()
+    steps: tuple[nodes.Node, ...] = ()
+    """Steps whose rows are in the graph as well."""
+
+
 @one_query()
 def lower(
     flow_sinks: Mapping[str, nodes.Sink],
     captures: Mapping[str, str],
     spark: SparkSession,
     steps: Mapping[str, frozenset[str]] | None = None,
+    live: Live | None = None,
 ) -> Outputs:
     """The united plan of some sinks, each in its capture mode.
 
     `steps` has, by sink, the steps in terms of whose rows its provenance is wanted.
     """
+    live = live or Live()
     above = {sink: _sources(node) for sink, node in flow_sinks.items()}
     used = {node.name: node for found in above.values() for node in found}
     placed = {
@@ -116,13 +138,15 @@ def lower(
     kept = [node for node in used.values() if node.keep != "none"]
     plain.sources |= {node.name: _bare(sources.frame(node)) for node in kept}
     modes: dict[tuple[str, frozenset[str]], Tracing] = {}
+    beside = frozenset(node.step for node in live.steps)
 
     def traced(sink: str) -> Tracing:
         """The lowering of a sink, shared with those that carry the same."""
         key = (captures[sink], (steps or {}).get(sink, frozenset()))
         if key not in modes:
             mode = MODES[key[0]]
-            modes[key] = Eager(sources, key[1]) if mode is Eager else mode(sources)
+            eager = mode is Eager
+            modes[key] = Eager(sources, key[1], beside) if eager else mode(sources)
         return modes[key]
 
     # What Spark lacks needs the keys and the order of rows, whether or not they are traced. All
@@ -138,6 +162,16 @@ def lower(
     records = [_records(node, sources.frame(node)) for node in kept]
     streaming = any(df.isStreaming for _, df in branches)
     branches.extend(pair for pair in records if pair[1].isStreaming == streaming)
+    branches.extend(
+        _times(node, sources.unwatched(node), flow_sinks.values())
+        for name, node in used.items()
+        if name in live.sources and node.keep == "none" and node.streaming
+    )
+    # The watermark that a step sets is one node only within a lowering.
+    whole = modes.setdefault(EAGER, Eager(sources, beside=beside))
+    assert isinstance(whole, Eager)
+    branches.extend(_session_rows(node, whole) for node in live.sessions)
+    branches.extend(_step_rows(node, whole) for node in live.steps)
     still = tuple(pair for pair in records if pair[1].isStreaming != streaming)
     if len(branches) == 1:
         part, df = branches[0]
@@ -203,6 +237,75 @@ def _records(source: nodes.Source, frame: DataFrame) -> tuple[Part, DataFrame]:
     return Part("records", source.name, shape), df
 
 
+def _times(
+    source: nodes.Source, frame: DataFrame, sinks: Iterable[nodes.Node]
+) -> tuple[Part, DataFrame]:
+    """The ids and times of a source's records, without those that every path filters out."""
+    wanted: Column | None = F.lit(False)
+    for conditions in _first_filters(source, sinks):
+        if not conditions or wanted is None:
+            wanted = None
+            break
+        wanted = wanted | reduce(Column.__and__, conditions)
+    kept = frame if wanted is None else frame.filter(wanted)
+    df = kept.select(quoted(RECORD).alias(ID), F.col(TIME))
+    return Part("times", source.name, StructType([])), df
+
+
+def _first_filters(source: nodes.Source, sinks: Iterable[nodes.Node]) -> Iterator[list[Column]]:
+    """For each step that reads a source, the conditions on the record that come first."""
+    steps = {node.step: node for sink in sinks for node in sink.upstream()}
+    readers: dict[str, list[nodes.Node]] = {}
+    for node in steps.values():
+        for above in node.inputs:
+            readers.setdefault(above.step, []).append(node)
+
+    def along(step: str) -> Iterator[list[Column]]:
+        for node in readers.get(step, ()):
+            if isinstance(node, nodes.Filter) and why_not(node) is None:
+                for further in along(node.step):
+                    yield [node.condition.column, *further]
+            else:
+                yield []
+
+    return along(source.step)
+
+
+def _step_rows(node: nodes.Node, eager: Eager) -> tuple[Part, DataFrame]:
+    """The rows of a step, by their keys, with the records and rows of steps behind them."""
+    rows = eager.lower(node)
+    sources = tuple(source for source in rows.origins if source != node.step)
+    sets = [as_array(rows, source) for source in sources]
+    columns = rows.columns
+    df = rows.df.select(F.col(KEY).alias(ID), F.col(TIME), *sets, *map(quoted, columns))
+    shape = nullable(StructType([rows.df.schema[c] for c in columns]))
+    return Part("results", node.step, shape, rows.unique, "eager", sources), df
+
+
+def _makes_session(key: Expr) -> bool:
+    return getattr(unaliased(key.term), "name", None) == "session_window"
+
+
+def _session_rows(node: nodes.Aggregate, eager: Eager) -> tuple[Part, DataFrame]:
+    """The rows that enter a session step, with the key and time that it takes them by."""
+    rows = eager.lower(node.input)
+    assert isinstance(node.window, Session)
+    assert isinstance(node.window.time, Ref)
+    keys = [e.column for e in node.keys if not _makes_session(e)]
+    named = rows.df.select(*(key.alias(f"{PREFIX}key_{i}") for i, key in enumerate(keys)))
+    time = F.col(node.window.time.text())
+    if is_window(rows.df.select(time).schema[0].dataType):
+        time = time["end"] - F.expr("INTERVAL 1 MICROSECOND")
+    df = rows.df.select(
+        *(key.alias(f"{PREFIX}key_{i}") for i, key in enumerate(keys)),
+        unmarked(time),
+        *(as_array(rows, source) for source in rows.origins),
+    )
+    # Grouped values are compared, not shown: their hash is as good as they are.
+    df = df.withColumn(ID, identity_hash(named.schema.fields)).drop(*named.columns)
+    return Part("sessions", node.step, StructType([]), True, "eager", tuple(rows.origins)), df
+
+
 def _carried(part: Part) -> list[tuple[str, str]]:
     """The columns of a part's provenance, with their types."""
     match part.capture:
@@ -223,6 +326,8 @@ def _united(branches: list[tuple[Part, DataFrame]]) -> DataFrame:
             there = name in df.columns
             return quoted(name) if there else F.lit(None).cast(spark_type).alias(name)
 
+        shown = [at for at, (part, _) in enumerate(branches) if part.schema.fields]
+
         def payload(other: int) -> Column:
             schema = branches[other][0].schema
             mine = F.struct(*map(quoted, schema.fieldNames())) if other == number else F.lit(None)
@@ -233,7 +338,7 @@ def _united(branches: list[tuple[Part, DataFrame]]) -> DataFrame:
             F.lit(number).alias(OUTPUT),
             *(or_null(name, spark_type) for name, spark_type in fixed.items()),
             time,
-            *(payload(other) for other in range(len(branches))),
+            *map(payload, shown),
         )
 
     frames = [shaped(number, part, df) for number, (part, df) in enumerate(branches)]

@@ -41,18 +41,25 @@ class Sources:
         self.ordered = ordered
         self._positions = positions
         self._frames: dict[str, DataFrame] = {}
+        self._unwatched: dict[str, DataFrame] = {}
 
     def frame(self, node: nodes.Source) -> DataFrame:
         """A source's records with their annotations, below the watermark that it declares."""
         if node.name not in self._frames:
+            self._frames[node.name] = watermarked(self.unwatched(node), node)
+        return self._frames[node.name]
+
+    def unwatched(self, node: nodes.Source) -> DataFrame:
+        """The same above the watermark: what reads these rows has no part in setting it."""
+        if node.name not in self._unwatched:
             records = read(self.spark, node)
             added = {RECORD: id_column(node, records), TIME: event_time(node)}
             if node.name in self._positions:
                 added[POSITION] = position_column(node)
             if node.name in self.ordered:
                 added[f"{ORDER}0"] = arrival_column(node)
-            self._frames[node.name] = watermarked(records.withColumns(added), node)
-        return self._frames[node.name]
+            self._unwatched[node.name] = records.withColumns(added)
+        return self._unwatched[node.name]
 
 
 def event_time(node: nodes.Source) -> Column:

@@ -75,7 +75,10 @@ class Edges:
     def of_results(self, sink: Sink, selection: Selection) -> pa.Table:
         """The edges of the selected results: `result_id`, `source_no`, `source_id`, `seq`."""
         if sink.is_lazy:
-            return self._replayed(sink, self.chosen(sink, selection))
+            chosen = self.chosen(sink, selection)
+            stored = self._stored(sink, chosen)
+            has = pc.is_in(chosen["result_id"], stored["result_id"].combine_chunks())
+            return _ordered([stored, self._replayed(sink, chosen.filter(pc.invert(has)))])
         condition, params = selection.sql()
         chosen = f"SELECT result_id, {SEQ} FROM {view(sink)} WHERE {condition}"
         columns = "SELECT e.result_id, e.source_no, e.source_id, e.seq FROM edges e"
@@ -137,6 +140,14 @@ class Edges:
         sql = f"SELECT result_id, {SEQ} FROM {view(sink)} WHERE {condition}"
         return ask(self.reader, sql, params, selection)
 
+    def _stored(self, sink: Sink, chosen: pa.Table) -> pa.Table:
+        """The edges of a lazy sink's results whose sets were stored before a record was erased."""
+        return self.reader.query(
+            f"SELECT result_id, source_no, source_id, seq FROM edges WHERE sink_no = {sink.no} "
+            "AND result_id IN (SELECT unnest(?::BIGINT[]))",
+            [chosen["result_id"].to_pylist()],
+        ).cast(_OF_RESULTS)
+
     def _replayed(self, sink: Sink, chosen: pa.Table) -> pa.Table:
         if not chosen.num_rows:
             return _OF_RESULTS.empty_table()
@@ -153,20 +164,25 @@ class Edges:
             ],
             schema=_OF_RESULTS,
         )
-        return edges.sort_by(
-            [(name, "ascending") for name in ("result_id", "source_no", "source_id")]
-        )
+        return _ordered([edges])
 
     def _reached(self, source: Source, sink: Sink, ids: Ids) -> pa.Table:
         """The edges of records to a sink that has none stored: of those that may have some."""
         from headwater.replay.candidates import candidates
 
         own = records.found(self.reader, source, ids)
-        if not own.num_rows:
+        either = []
+        if own.num_rows:
+            either.append(candidates(self.engine.node(sink), source.name, own))
+        if (erased := self._erased(source, ids)) is not None:
+            # Nobody knows their times and keys any more; the edges of earlier results are stored.
+            either.append(f"{SEQ} > {erased}")
+        if not either:
             return _OF_RECORDS.empty_table()
-        condition = candidates(self.engine.node(sink), source.name, own)
         chosen = self.reader.query(
-            f"SELECT {ID} AS result_id, {SEQ} FROM result_{sink.no} WHERE {condition}"
+            f"SELECT {ID} AS result_id, {SEQ} FROM result_{sink.no} "
+            f"WHERE ({' OR '.join(f'({one})' for one in either)}) "
+            f"AND {ID} NOT IN (SELECT result_id FROM edges WHERE sink_no = {sink.no})"
         )
         edges = self._replayed(sink, chosen)
         mine = pc.and_(
@@ -178,3 +194,19 @@ class Edges:
         return pa.table(
             [edges["source_id"], number, edges["result_id"], edges["seq"]], schema=_OF_RECORDS
         )
+
+    def _erased(self, source: Source, ids: Ids) -> int | None:
+        """The last batch before some of these records were erased; None if none was."""
+        rows = self.reader.query(
+            f"SELECT min(seq) AS seq FROM erased WHERE source_no = {source.no} "
+            "AND id IN (SELECT unnest(?::BIGINT[]))",
+            [ids.tolist()],
+        )
+        seq: int | None = rows["seq"][0].as_py()
+        return seq
+
+
+def _ordered(tables: list[pa.Table]) -> pa.Table:
+    keys = [(name, "ascending") for name in ("result_id", "source_no", "source_id")]
+    table = pa.concat_tables(tables)
+    return table.take(pc.sort_indices(table, sort_keys=keys))

@@ -11,6 +11,7 @@ import pyarrow as pa
 from headwater.errors import UnknownId
 from headwater.query import records
 from headwater.query.columns import Own, fixed
+from headwater.query.finality import final
 from headwater.query.naming import by, united
 from headwater.query.results import ask, view
 from headwater.store.batch import ID, SEQ
@@ -68,11 +69,9 @@ def forward(
     fields = [field for sink in sinks for field in own.fields(sink)]
     shown = fixed("sink", "result_id", "event_time", "final")
     answer = united(tables, pa.schema([(ASKED, pa.int64()), *shown, *fields]))
-    # More records of a stream may join results that are still open; nothing more comes of a batch.
-    final = pa.nulls(answer.num_rows, pa.bool_())
-    if not source.is_stream:
-        final = pa.repeat(pa.scalar(True), answer.num_rows)
-    answer = answer.set_column(4, "final", final)
+    ends = final(reader, source, np.unique(answer[ASKED].to_numpy()))
+    past = pa.array([ends[i] for i in answer[ASKED].to_pylist()], pa.bool_())
+    answer = answer.set_column(4, "final", past)
     if many:
         return by(ASKED, answer).rename_columns([*names, *answer.column_names[len(names) :]])
     return answer.drop_columns([ASKED])

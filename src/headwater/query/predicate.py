@@ -86,8 +86,11 @@ def _check(where: str) -> None:
 
 
 def _time(name: str, given: Time | None) -> datetime | None:
-    if given is None:
-        return None
+    return None if given is None else moment(given, name)
+
+
+def moment(given: Time, name: str) -> datetime:
+    """A time as the user gave it, in UTC where it does not say."""
     if isinstance(given, str):
         try:
             given = datetime.fromisoformat(given)

@@ -13,6 +13,7 @@ from headwater.query.columns import TIME
 from headwater.store import reread
 from headwater.store.batch import ID, SEQ
 from headwater.store.batch import TIME as STORED_TIME
+from headwater.store.marks import erased_among
 from headwater.store.schema import quoted
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def found(
 ) -> pa.Table:
     """The records that exist among `ids`: `__hw_id`, `__hw_time`, then own columns if asked.
 
+    One whose contents were erased is not found, and not read again from its source.
     `near` is given for records that reached a result, and so must exist: the batch (`seq`) of
     that result.
     """
@@ -46,6 +48,8 @@ def found(
             kept = _kept(reader, source, ids, own, span)
             tables.append(kept)
             ids = np.setdiff1d(ids, kept[ID].to_numpy())
+    if len(ids) and own and not source.complete and reread.possible(source):
+        ids = np.setdiff1d(ids, erased_among(reader.query, source, ids))
     if len(ids) and own and not source.complete and reread.possible(source):
         again = reread.read(source, ids, reader.query)
         if near is not None and again.num_rows < len(ids):
@@ -73,9 +77,9 @@ def beside(table: pa.Table, ids: Ids) -> pa.Table:
 
 
 def is_known(reader: Reader, source: Source, ids: Ids) -> Ids:
-    """Those of `ids` that the store keeps a record of, or that the source still has."""
+    """Those of `ids` that the store keeps a record of, or had erased, or the source still has."""
     known: Ids = found(reader, source, ids)[ID].to_numpy()
-    return known
+    return np.union1d(known, erased_among(reader.query, source, ids))
 
 
 def _kept(reader: Reader, source: Source, ids: Ids, own: bool, span: str) -> pa.Table:

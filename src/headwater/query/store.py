@@ -8,16 +8,31 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.errors import HeadwaterError, UnknownId, UnknownName
-from headwater.query import backward, forward, join, partial, results, stats
+from headwater.query import (
+    backward,
+    erasing,
+    follow,
+    forward,
+    join,
+    marks,
+    partial,
+    results,
+    stats,
+)
+from headwater.query import graph as graphs
 from headwater.query.edges import Edges
 from headwater.query.predicate import Selection, Time
 from headwater.store import ids as record_ids
 from headwater.store.catalog import Catalog, Sink, Source
+from headwater.store.marks import erased_among
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from headwater.flow.flow import Flow
+    from headwater.query.erasing import EraseReport
+    from headwater.query.follow import GraphChange, Match
+    from headwater.query.marks import MarkReport
     from headwater.query.stats import Stats
     from headwater.replay.result import ReplayedResult
     from headwater.store.reader import StoreReader
@@ -73,6 +88,9 @@ class Store:
         known = self._sink(sink)
         selection, many = self._selection(result_id, where, since, until)
         if to is not None and to not in {s.name for s in self._catalog.sources_of(known)}:
+            if columns:
+                chosen = self._edges.chosen(known, selection)["result_id"].to_pylist()
+                erasing.require_not_erased(self._reader, known, chosen)
             answer = partial.backward(self._edges, known, selection, to, columns=columns, many=many)
         else:
             answer = backward.backward(
@@ -139,8 +157,184 @@ class Store:
             raise HeadwaterError(
                 f"sink {sink!r} was captured with capture='none': its results have no provenance"
             )
+        erasing.require_not_erased(self._reader, known, [_result_id(result_id)])
         records = self.backward(sink, result_id)
         return replay_result(self._edges.engine, known, _result_id(result_id), records, steps=steps)
+
+    def why_not(self, source: str, id: object, *, sink: str | None = None) -> pa.Table:
+        """What became of a record on its way to each sink, and why it is in no result there.
+
+        The answer has `sink`, `kind`, `step`, `detail` (one line), `event_time`, `watermark`,
+        `closes_at`, `survivor`, `result_id` and `values` (JSON), a row for each end that the record
+        met: `kind` is `reached`, `late`, `filtered`, `nothing`, `open`, `unmatched`, `duplicate`,
+        `passed_over` or `unread`. `id` is as in `forward`, of one record.
+        """
+        from headwater.query import why_not
+
+        known = self._source(source)
+        if isinstance(id, _LISTS):
+            raise HeadwaterError("why_not asks for one record at a time")
+        asked = record_ids.resolved(known, _values(id)[0], self._reader.query)
+        if len(erased_among(self._reader.query, known, np.array([asked], np.int64))):
+            raise HeadwaterError(
+                f"record {asked} of source {source!r} was erased: what became of it can't be told"
+            )
+        self._refresh()
+        below = tuple(one for one in self._catalog.sinks if one.flow == known.flow)
+        sinks = below if sink is None else (self._sink(sink),)
+        return why_not.why_not(self._edges, known, sinks, asked)
+
+    def graph(self, *, at: Time | None = None, flow: str | None = None) -> graphs.Graph:
+        """The live graph: `.vertices`, `.edges`, `.labels`, in the order of their delivery.
+
+        `at` is a watermark: the graph as it stood when batches up to it had been committed.
+        """
+        self._refresh()
+        return graphs.graph(self._reader, self._catalog, flow, at)
+
+    def vertex(self, id: object, name: str | None = None) -> pa.Table:
+        """The vertices of the live graph with an id: when they came, and whether they are past.
+
+        `name` is the source or sink; with a source's, the id may be the user's own value.
+        """
+        found = self._live()
+        source = next((s for s in found.sources if s.name == name), None)
+        if source is not None:
+            number = record_ids.resolved(source, id, self._reader.query)
+        else:
+            number = _result_id(id)
+        return graphs.vertex(found, number, name)
+
+    def alive(self, source: str) -> pa.Table:
+        """The records in the live graph that may still reach a result: `id`, `event_time`, …"""
+        return graphs.labelled(self._reader, self._live_source(source), past=False)
+
+    def expired(self, source: str) -> pa.Table:
+        """The records in the live graph that can reach no more: `id`, `event_time`, …"""
+        return graphs.labelled(self._reader, self._live_source(source), past=True)
+
+    def unbounded(self) -> dict[str, str]:
+        """By source: the step that keeps its records alive until the flow is finished, and why."""
+        self._live()
+        return graphs.unbounded(self._reader)
+
+    def safe_offset(self, source: str) -> pa.Table:
+        """From where a source must still be kept: `event_time`, `batch`, `path`, `modified`.
+
+        What came before has no part in any result to come; where provenance is found by replays,
+        earlier results still need it. No row means that nothing is needed any more.
+        """
+        known = self._live_source(source)
+        return graphs.safe_offset(self._reader, self._catalog, known)
+
+    def follow(
+        self,
+        *,
+        after: int = 0,
+        flow: str | None = None,
+        wait: bool = True,
+        timeout: float | None = None,
+    ) -> Iterator[GraphChange]:
+        """The changes of the live graph as batches are committed, one for each batch.
+
+        `after` is the `position` of the last change that was dealt with. It goes on until the flow
+        is finished, until nothing came for `timeout` seconds, or, without `wait`, to the latest.
+        """
+        found = self._live(flow)
+        flows = sorted({sink.flow for sink in found.sinks})
+        committed = follow.batches(self._reader, flows, after, wait=wait, timeout=timeout)
+        return follow.changes(found, committed)
+
+    def watch(
+        self,
+        sink: str,
+        *,
+        where: str | None = None,
+        after: int | None = None,
+        to: str | None = None,
+        marked: bool = False,
+        wait: bool = True,
+        timeout: float | None = None,
+    ) -> Iterator[Match]:
+        """A standing query: each new result that `where` selects, with its source records.
+
+        `after` is the `position` of the last match that was dealt with; by default only what comes
+        from now on. `to` is a webhook's URL or the directory of a stream: a match is yielded once
+        it has been handed on there. `marked` leaves only results that hold a marked record.
+        """
+        known = self._sink(sink)
+        selection = Selection.of(None, where, None, None)
+        if after is None:
+            latest = self._reader.query("SELECT coalesce(max(seq), 0) AS seq FROM batches")
+            after = int(latest["seq"][0].as_py())
+        # A broken predicate is told now, not with the first batch.
+        results.results(self._reader, known, selection, 0)
+        committed = follow.batches(self._reader, [known.flow], after, wait=wait, timeout=timeout)
+        found = follow.matches(
+            self._reader,
+            known,
+            selection,
+            committed,
+            lambda ids: self.backward(sink, ids),
+            (lambda ids: marks.holding(self._edges, known, ids)) if marked else None,
+        )
+        return found if to is None else follow.delivered(found, to)
+
+    def mark(
+        self, source: str, *, where: str | None = None, ids: Any = None, reason: str = ""
+    ) -> MarkReport:
+        """Mark records, and so every result that holds one, now and as they come.
+
+        `where` is SQL over the source's columns; where the store keeps the source's records, those
+        that come later and match are marked as well. `ids` are as in `forward`.
+        """
+        self._refresh()
+        given = None if ids is None else _values(ids)
+        return marks.mark(self._edges, self._source(source), where, given, reason)
+
+    def unmark(self, number: int) -> None:
+        """Take a mark away."""
+        marks.unmark(self._edges, number)
+
+    def marks(self) -> pa.Table:
+        """The marks: `mark`, `source`, `reason`, `predicate`, `marked_at`, `records` by now."""
+        self._refresh()
+        return marks.marks(self._edges)
+
+    def marked(self, sink: str | None = None) -> pa.Table:
+        """The results that hold a marked record: `sink`, `result_id`, `event_time`, `mark`, …
+
+        A result with records of several marks has a row for each.
+        """
+        self._refresh()
+        return marks.marked(self._edges, None if sink is None else self._sink(sink))
+
+    def erase(
+        self,
+        source: str,
+        *,
+        where: str | None = None,
+        ids: Any = None,
+        mark: int | None = None,
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> EraseReport:
+        """Remove the contents of records from the store, for good; ids and edges stay.
+
+        A record that was erased has null columns in answers, is not read again from its source and
+        not stored again when it is delivered again. Results keep their values: those that hold
+        such a record are listed. `dry_run` only says what would be erased.
+        """
+        self._refresh()
+        return erasing.erase(
+            self._edges,
+            self._source(source),
+            where=where,
+            given=None if ids is None else _values(ids),
+            mark=mark,
+            reason=reason,
+            dry_run=dry_run,
+        )
 
     def sources(self) -> pa.Table:
         """The registered sources."""
@@ -208,6 +402,15 @@ class Store:
             f"Store({str(self._reader.path)!r}: {sources} → {sinks}; {counts[0]:,} results, "
             f"{counts[1]:,} edges, {counts[2]:,} batches)"
         )
+
+    def _live(self, flow: str | None = None) -> graphs.Parts:
+        self._refresh()
+        return graphs.parts(self._reader, self._catalog, flow)
+
+    def _live_source(self, name: str) -> Source:
+        known = self._source(name)
+        self._live(known.flow)
+        return known
 
     def _refresh(self) -> None:
         self._catalog = self._edges.catalog = Catalog.read(self._reader.query)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headwater.flow import nodes
+from headwater.flow.watermarks import joins_streams
 from headwater.flow.windows import Session, Window
 from headwater.replay.columns import source_column
-from headwater.replay.schedule import joins_streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,6 +20,7 @@ from headwater.flow import nodes
 from headwater.flow.determinism import why_not
 from headwater.flow.expressions import unaliased
 from headwater.flow.jvm import sequence
+from headwater.flow.watermarks import is_streaming
 from headwater.lowering.eager import as_array, origin
 from headwater.lowering.outputs import ID, result_id
 from headwater.names import KEY, PREFIX, RECORD
@@ -28,8 +29,8 @@ from headwater.replay import programs, shape
 from headwater.replay.columns import aggregate_key
 from headwater.replay.lowering import Lateness, Question, Replayed
 from headwater.replay.reading import Past, Reading, Slices
-from headwater.replay.schedule import Schedule, is_streaming
-from headwater.replay.slicing import HIGH, LOW, TIME, slices
+from headwater.replay.schedule import Schedule
+from headwater.replay.slicing import HIGH, LOW, TIME, Slice, slices
 from headwater.session import adopt_or_start
 from headwater.spark_errors import one_line
 from headwater.store.batch import BASE, SEQ
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from headwater.lowering.traced import Traced
     from headwater.store.catalog import Catalog, Sink
-    from headwater.store.reader import StoreReader
+    from headwater.store.reader import Located
 
 Ids = npt.NDArray[np.int64]
 
@@ -82,7 +83,7 @@ class Replay:
 class Engine:
     """Replays of a store's flows."""
 
-    def __init__(self, reader: StoreReader, catalog: Catalog) -> None:
+    def __init__(self, reader: Located, catalog: Catalog) -> None:
         self._reader = reader
         self.catalog = catalog
         self._sinks: dict[str, programs.Sinks] = {}
@@ -157,27 +158,13 @@ class Engine:
         `alone` has ids of records by source, which then are all that it runs over.
         """
         node = self.node(sink)
-        for above in node.upstream():
-            if (why := why_not(above)) is not None:
-                raise UnsupportedError(
-                    f"sink {sink.name!r} can't be replayed: {above.kind} step {above.step!r} at "
-                    f"{above.site}: {why}"
-                )
+        require_deterministic(sink, node)
         if to is not None and all(to != above.step for above in node.upstream()):
             steps = ", ".join(n.step for n in node.upstream() if n is not node)
             raise StoreError(f"sink {sink.name!r} has no step {to!r} above it; it has: {steps}")
-        spark = _own_session()
         query_id = asked["query_id"][0].as_py()
         until = int(pc.max(asked["batch"]).as_py())
-        past = Past(spark, self._reader, query_id, until)
-        parts = slices(node, sink.capture, asked)
-        readings = {
-            above.name: past.read(
-                above, self.catalog.source(f"{sink.flow}/{above.name}"), parts[above.name]
-            )
-            for above in node.upstream()
-            if isinstance(above, nodes.Source)
-        }
+        readings = self.readings(sink, query_id, until, slices(node, sink.capture, asked))
         if alone is not None:
             readings = {
                 name: replace(reading, df=with_ids(reading.df, RECORD, alone.get(name, ())))
@@ -186,8 +173,21 @@ class Engine:
         deciding = shape.deciding(node) if alone is None else ()
         survivors = frozenset(dedup.step for dedup in deciding)
         question = Question(to=to, survivors=survivors, only=_only(node, asked))
-        lateness = self._lateness(node, query_id, until, readings)
+        lateness = self.lateness(node, query_id, until, readings)
         return Replay(node, Replayed(Slices(readings), lateness, question))
+
+    def readings(
+        self, sink: Sink, query_id: str, until: int, parts: Mapping[str, Slice]
+    ) -> dict[str, Reading]:
+        """A slice of each source of a sink, of what a query had read by the end of a batch."""
+        past = Past(_own_session(), self._reader, query_id, until)
+        return {
+            above.name: past.read(
+                above, self.catalog.source(f"{sink.flow}/{above.name}"), parts[above.name]
+            )
+            for above in self.node(sink).upstream()
+            if isinstance(above, nodes.Source)
+        }
 
     def node(self, sink: Sink) -> nodes.Sink:
         """The node of a sink, from the flow at hand or from the store."""
@@ -214,9 +214,10 @@ class Engine:
             )
         return programs.loaded(program, store, flow)
 
-    def _lateness(
-        self, node: nodes.Sink, query_id: str, until: int, readings: dict[str, Reading]
+    def lateness(
+        self, node: nodes.Sink, query_id: str, until: int, readings: Mapping[str, Reading]
     ) -> Lateness | None:
+        """A query's watermarks up to a batch; None where nothing streams and so nothing is late."""
         if not is_streaming(node):
             return None
         rows = self._reader.query(
@@ -251,6 +252,16 @@ class Engine:
                 )
             )
         return pa.concat_tables(tables)
+
+
+def require_deterministic(sink: Sink, node: nodes.Sink) -> None:
+    """Refuse to replay a flow that may decide otherwise when it is run again."""
+    for above in node.upstream():
+        if (why := why_not(above)) is not None:
+            raise UnsupportedError(
+                f"sink {sink.name!r} can't be replayed: {above.kind} step {above.step!r} at "
+                f"{above.site}: {why}"
+            )
 
 
 @contextmanager

@@ -17,16 +17,18 @@ from pyspark.sql import functions as F
 from headwater.columns import is_window, quoted
 from headwater.errors import UnsupportedError
 from headwater.flow import nodes
-from headwater.flow.windows import Session
+from headwater.flow.watermarks import joins_streams
+from headwater.flow.windows import Session, microseconds
 from headwater.lowering.eager import Eager
 from headwater.lowering.sources import Sources, unmarked
 from headwater.lowering.traced import LEFT, MARK, RIGHT, Origins, Traced, marked
 from headwater.names import KEY, TIME
-from headwater.replay.schedule import Schedule, Times, joins_streams
 from headwater.replay.sessions import assign_sessions, is_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from headwater.replay.schedule import Schedule, Times
 
 
 BATCH = "__hw_batch"
@@ -94,7 +96,7 @@ class Replayed(Eager):
     def visit_watermark(self, node: nodes.Watermark, rows: Traced) -> Traced:
         timed = rows.df.withColumn(TIME, unmarked(F.col(node.column)))
         others = {name: unmarked(quoted(name)) for name in marked(timed.schema)}
-        marks = {**others, node.column: as_event_time(node.column)}
+        marks = {**others, node.column: as_event_time(node.column, node.delay)}
         return rows.with_df(timed.withColumns(marks))
 
     def aligned(self, rows: Traced, origins: Origins) -> list[Column]:
@@ -131,25 +133,25 @@ class Replayed(Eager):
             raise UnsupportedError(f"step {node.step!r}: no key is the event time")
         at = heading.columns.index(times[0])
         df = rows.df.withColumn(SPAN, keys[at])
+        df = self.let_in(node, rows.with_df(df), past_of(df, SPAN)).df
         field = heading.schema[at]
         # A window made of sessions' times has their mark as well, without being one.
         if isinstance(node.window, Session) or (node.window is None and is_session(field)):
             others = keys[:at] + keys[at + 1 :]
             limits = self.lateness.schedule.let_in(node)
             df = assign_sessions(df, SPAN, BATCH, others, limits)
-        else:
-            df = df.filter(self.lateness.in_time(node, _past(df, SPAN)))
         keys[at] = quoted(SPAN).alias(times[0])
         groups = self.grouped(node, rows.with_df(df), keys)
         limits = self.lateness.schedule.given_out(node)
-        batch = self.lateness.given_out(limits, _past(groups.df, times[0]))
-        return groups.with_df(self._given_out(groups.df.withColumn(BATCH, batch)))
+        past = past_of(groups.df, times[0])
+        batch = self.lateness.given_out(limits, past)
+        return self.given_out(node, groups.with_df(groups.df.withColumn(BATCH, batch)), past)
 
     def visit_join(self, node: nodes.Join, left: Traced, right: Traced) -> Traced:
         if not self._loses_rows(node):
             return super().visit_join(node, left, right)
         pairs = super().visit_join(node, self._in_time(node, left), self._in_time(node, right))
-        return pairs.with_df(self._given_out(pairs.df))
+        return self.given_out(node, pairs, None)
 
     def visit_deduplicate(self, node: nodes.Deduplicate, rows: Traced) -> Traced:
         if node.step not in self.question.survivors:
@@ -169,22 +171,31 @@ class Replayed(Eager):
     def _in_time(self, node: nodes.Join | nodes.Deduplicate, rows: Traced) -> Traced:
         assert self.lateness is not None
         times = marked(rows.df.schema)
-        past = _past(rows.df, times[0]) if times else F.lit(None).cast("timestamp")
+        past = past_of(rows.df, times[0]) if times else F.lit(None).cast("timestamp")
         timed = rows.df.withColumn(PAST, past.alias(PAST, metadata={}))
-        return rows.with_df(timed.filter(self.lateness.in_time(node, F.col(PAST))))
+        return self.let_in(node, rows.with_df(timed), F.col(PAST))
 
-    def _given_out(self, df: DataFrame) -> DataFrame:
-        """The rows that the run gave out before it ended."""
+    def let_in(self, node: nodes.Node, rows: Traced, past: Column) -> Traced:
+        """The rows that were not late for a step; `past` is when each counts as past."""
         assert self.lateness is not None
-        return df.filter(F.col(BATCH) < len(self.lateness.schedule.watermarks))
+        return rows.with_df(rows.df.filter(self.lateness.in_time(node, past)))
+
+    def given_out(self, node: nodes.Node, rows: Traced, past: Column | None) -> Traced:
+        """The rows that the run gave out before it ended, in the batch that they carry.
+
+        `past` is the time by which a group counts as past; a join has none.
+        """
+        assert self.lateness is not None
+        batches = len(self.lateness.schedule.watermarks)
+        return rows.with_df(rows.df.filter(F.col(BATCH) < batches))
 
 
-def as_event_time(column: str) -> Column:
+def as_event_time(column: str, delay: str) -> Column:
     """A column with Spark's mark of the event time, which a batch frame gets in no other way."""
-    return quoted(column).alias(column, metadata={MARK: 0})
+    return quoted(column).alias(column, metadata={MARK: microseconds(delay) // 1000})
 
 
-def _past(df: DataFrame, name: str) -> Column:
+def past_of(df: DataFrame, name: str) -> Column:
     """The time by which a row counts as past: a window's end, or the moment itself."""
     column = quoted(name)
     return column["end"] if is_window(df.schema[name].dataType) else column

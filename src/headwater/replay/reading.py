@@ -127,6 +127,7 @@ class Past:
         return reader.load(paths)
 
     def _kept(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
+        self._require_whole(source, part)
         conditions = ["true"]
         if part.positions is not None:
             conditions.append(_within(f"r.{ID}", part.positions, "{}"))
@@ -147,6 +148,19 @@ class Past:
         first = min(rows[BATCH].to_pylist(), default=None)
         return Reading(_timed(node, frame), first)
 
+    def _require_whole(self, source: Source, part: Slice) -> None:
+        """The store's copies must all be there: without one, other results may come out."""
+        within = "true" if part.positions is None else _within("id", part.positions, "{}")
+        rows = self.reader.query(
+            f"SELECT count(*) AS n FROM erased WHERE source_no = {source.no} AND {within}"
+        )
+        if count := rows["n"][0].as_py():
+            records = "1 record" if count == 1 else f"{count:,} records"
+            raise StoreError(
+                f"can't replay source {source.name!r}: {records} of it had their contents erased "
+                "from the store"
+            )
+
 
 def _identified(node: nodes.Source, records: DataFrame) -> DataFrame:
     return records.withColumns({RECORD: id_column(node, records), TIME: event_time(node)})
@@ -156,7 +170,8 @@ def _timed(node: nodes.Source, frame: DataFrame) -> DataFrame:
     """With the mark of the event time where the source declares a watermark."""
     if node.event_time is None or node.watermark is None:
         return frame
-    return frame.withColumn(node.event_time, as_event_time(node.event_time))
+    mark = as_event_time(node.event_time, node.watermark)
+    return frame.withColumn(node.event_time, mark)
 
 
 def _narrowed(node: nodes.Source, frame: DataFrame, part: Slice) -> DataFrame:

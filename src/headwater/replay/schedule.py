@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from headwater.flow import nodes
+from headwater.flow.watermarks import lag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from headwater.flow import nodes
 
 Times = npt.NDArray[np.int64]
 
@@ -41,33 +43,8 @@ class Schedule:
 
     def _boundaries(self, steps: Sequence[nodes.Node]) -> Times:
         given = np.array(self.watermarks, np.int64)
-        delays = [d for step in steps if (d := _delay(step)) is not None]
+        delays = [d for step in steps if (d := lag(step)) is not None]
         if not delays:
             return np.zeros_like(given)
         # While the watermark is 0 Spark passes nothing down, and it never passes a negative one.
         return np.where(given == 0, 0, np.maximum(given - max(delays), 0))
-
-
-def _delay(step: nodes.Node) -> int | None:
-    """How far behind the batch's watermark a step's output is; None where none is set above."""
-    match step:
-        case nodes.Source(watermark=watermark, streaming=streaming):
-            return 0 if watermark and streaming else None
-        case nodes.Watermark():
-            return 0
-    above = [d for one in step.inputs if (d := _delay(one)) is not None]
-    if not above:
-        return None
-    if isinstance(step, nodes.Join) and joins_streams(step):
-        return max(above) + max(0, *step.waits)
-    return max(above)
-
-
-def joins_streams(step: nodes.Join) -> bool:
-    """Whether both sides of a join keep coming."""
-    return all(is_streaming(side) for side in step.inputs)
-
-
-def is_streaming(step: nodes.Node) -> bool:
-    """Whether more rows of a step may come."""
-    return any(isinstance(n, nodes.Source) and n.streaming for n in step.upstream())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headwater.flow import nodes
+from headwater.flow.watermarks import joins_streams
 from headwater.replay.columns import source_column
-from headwater.replay.schedule import joins_streams
 
 
 def is_monotone(sink: nodes.Sink) -> bool:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    import duckdb
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
+
+    Resolve = Callable[
+        [duckdb.DuckDBPyConnection, str, npt.NDArray[np.int64]], Mapping[str, pa.Table]
+    ]
 
 ID = "__hw_id"
 TIME = "__hw_time"
@@ -68,6 +75,34 @@ class ResultSet:
     """By source, the least and greatest position in each row's provenance, where captured so."""
 
 
+class Vertices(NamedTuple):
+    """Records of one source that are new in the graph; times in microseconds."""
+
+    ids: npt.NDArray[np.int64]
+    times: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphChanges:
+    """What a batch adds to the live graph beside its results and edges, by source."""
+
+    vertices: Mapping[str, Vertices] = field(default_factory=dict)
+    labels: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+
+
+class Graph(Protocol):
+    """A live graph, which is asked within a batch's transaction what the batch adds to it."""
+
+    def changes(
+        self,
+        reached: Mapping[str, npt.NDArray[np.int64]],
+        known: Callable[[str, npt.NDArray[np.int64]], npt.NDArray[np.int64]],
+        *,
+        last: bool,
+    ) -> GraphChanges:
+        """The vertices and labels, given the records that the batch has edges to, by source."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """One micro-batch of one query: everything that its transaction writes."""
@@ -80,6 +115,11 @@ class Batch:
     files: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     arrivals: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
     """By source, the files that the batch read: address and time in milliseconds."""
+    graph: Graph | None = None
+    last: bool = False
+    """Whether the flow is finished with this batch: no other comes after it."""
+    resolve: Resolve | None = None
+    """For sinks without captured sets: finds them within the transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +132,5 @@ class Committed:
     results: int
     edges: int
     records: int
+    vertices: int = 0
+    labels: int = 0

@@ -87,8 +87,18 @@ class Sink:
 
     @property
     def is_lazy(self) -> bool:
-        """Whether its sets are found by a replay."""
-        return self.capture in LAZY
+        """Whether its sets are found by a replay when they are asked for."""
+        return self.capture in LAZY and not self.resolved
+
+    @property
+    def is_step(self) -> bool:
+        """Whether its results are the rows of a step that a live graph shows."""
+        return bool(self.definition.get("kind") == "step")
+
+    @property
+    def resolved(self) -> bool:
+        """Whether its sets were found by a replay as its results came, and stored."""
+        return bool(self.definition.get("resolved", False))
 
     def reads(self, source: Source) -> bool:
         """Whether a result of this sink may stem from `source`."""
@@ -133,7 +143,7 @@ class Catalog:
 
     def sinks_of(self, source: Source) -> tuple[Sink, ...]:
         """The sinks that a record of `source` may reach."""
-        return tuple(sink for sink in self.sinks if sink.reads(source))
+        return tuple(sink for sink in self.sinks if sink.reads(source) and not sink.is_step)
 
 
 def _entry(row: Mapping[str, Any]) -> tuple[int, str, str, Mapping[str, Any], pa.Schema]:

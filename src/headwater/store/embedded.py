@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from headwater.errors import StoreError
@@ -22,15 +23,21 @@ from headwater.store.catalog import Catalog, Source
 from headwater.store.database import connect
 from headwater.store.failures import explained, is_locked
 from headwater.store.registration import register
+from headwater.store.select import Closed
 from headwater.store.serving import Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
+
+    from headwater.store.marks import Change
+    from headwater.store.occurrences import Ids
 
 log = logging.getLogger("headwater")
 
 BeforeCommit = Callable[[dict[str, pa.Int64Array]], None]
+_ATTEMPTS = 60
+"""How often a checkpoint is tried while the store is being read."""
 
 
 class EmbeddedWriter:
@@ -49,6 +56,7 @@ class EmbeddedWriter:
         self._tail = compaction.tail(connection)
         self._pruned: dict[int, tuple[datetime, int]] = {}
         self._serving: Serving | None = None
+        self._closing = False
 
     @classmethod
     def open(
@@ -63,7 +71,7 @@ class EmbeddedWriter:
             owners.let_go(store)
             writer = cls(store, _own(store, wait), compact_edges)
             try:
-                writer._serving = Serving.start(store, writer.cursor)
+                writer._serving = Serving.start(store, writer.cursor, writer.apply)
             except BaseException as error:
                 writer._connection.close()
                 if isinstance(error, Exception):
@@ -154,6 +162,40 @@ class EmbeddedWriter:
             self._pruned[known.no] = (before, self._seq)
         return deleted
 
+    def apply(self, change: Change) -> int:
+        """Mark, unmark or erase records, all of it or nothing; what `change.write` answers."""
+        # Whoever closes waits for calls that are served, with the lock in hand: give way.
+        while not self._lock.acquire(timeout=0.1):
+            if self._closing:
+                raise Closed
+        try:
+            if self._closing:
+                raise Closed
+            with self._transaction(change.doing):
+                answer = change.write(self._connection)
+            if change.erases:
+                self._checkpoint()
+            return answer
+        finally:
+            self._lock.release()
+
+    def _checkpoint(self) -> None:
+        """Move what the log holds into the file; a reader in the way is waited for."""
+        for _ in range(_ATTEMPTS):
+            try:
+                self._connection.execute("CHECKPOINT")
+                return
+            except duckdb.TransactionException:
+                time.sleep(0.05)
+            except duckdb.Error as error:
+                log.warning("not checkpointed for now: %s", explained(error, self.path, "writing"))
+                return
+        log.warning(
+            "not checkpointed for now, as the store is being read: what was erased is in the "
+            "file of %s until the next checkpoint, at the latest until the store is closed",
+            self.path,
+        )
+
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Another connection to the database, for a reader in this process."""
         return self._readers.cursor()
@@ -168,6 +210,7 @@ class EmbeddedWriter:
     def abandon(self) -> None:
         """Give the store up whoever still uses it: this process ends."""
         with owners.door(self.path), self._lock:
+            self._closing = True
             owners.remove(self.path)
             if self._serving is not None:
                 self._serving.stop()
@@ -188,7 +231,8 @@ class EmbeddedWriter:
     def _write(self, batch: Batch, seq: int) -> Committed:
         connection, flow = self._connection, self._flow(batch)
         ids: dict[str, pa.Int64Array] = {}
-        results = edges = records = 0
+        reached: dict[str, list[Ids]] = {}
+        results = records = 0
         for name, files in batch.files.items():
             ingest.insert_files(connection, self._source(flow, name), files)
         for name, arrived in batch.arrivals.items():
@@ -203,15 +247,96 @@ class EmbeddedWriter:
             results += len(final)
             for origin, sets in part.origins.items():
                 source = self._source(flow, origin)
-                edges += ingest.insert_edges(connection, sink, source, final, sets, seq)
+                found = ingest.insert_edges(connection, sink, source, final, sets, seq)
+                reached.setdefault(origin, []).append(found)
             for origin, ends in part.intervals.items():
                 source = self._source(flow, origin)
                 ingest.insert_spans(connection, sink, source, final, ends, seq)
+        edges = _count(reached)
         connection.execute(
             "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, now())",
             [seq, batch.query_id, batch.batch, batch.watermark, results, edges, records],
         )
-        return Committed(seq, False, ids, results, edges, records)
+        if batch.resolve is not None:
+            # A replay reads the batch as the store has it.
+            self._resolve(batch, flow, ids, reached, seq)
+            edges = _count(reached)
+            connection.execute("UPDATE batches SET edges = ? WHERE seq = ?", [edges, seq])
+        if batch.last:
+            connection.execute(
+                "UPDATE flows SET finished = true WHERE query_id = ?", [batch.query_id]
+            )
+        vertices, labels = self._write_graph(batch, flow, reached, seq)
+        return Committed(seq, False, ids, results, edges, records, vertices, labels)
+
+    def _resolve(
+        self,
+        batch: Batch,
+        flow: str,
+        ids: dict[str, pa.Int64Array],
+        reached: dict[str, list[Ids]],
+        seq: int,
+    ) -> None:
+        """Write the edges of results that came without their sets."""
+        assert batch.resolve is not None
+        for name, final in ids.items():
+            sink = self._catalog.sink(f"{flow}/{name}")
+            if not sink.resolved or not len(final):
+                continue
+            pairs = batch.resolve(self._connection, name, final.to_numpy())
+            for origin, found in pairs.items():
+                source = self._source(flow, origin)
+                records = found["source_id"].to_numpy()
+                results = found["result_id"].to_numpy()
+                ingest.insert_pairs(self._connection, sink, source, results, records, seq)
+                reached.setdefault(origin, []).append(records)
+
+    def _write_graph(
+        self, batch: Batch, flow: str, reached: dict[str, list[Ids]], seq: int
+    ) -> tuple[int, int]:
+        """Write what the batch adds to the live graph; how many vertices and labels."""
+        if batch.graph is None:
+            return 0, 0
+        changes = batch.graph.changes(
+            {source: np.concatenate(parts) for source, parts in reached.items()},
+            lambda name, ids: ingest.known_vertices(
+                self._connection, self._source(flow, name), ids
+            ),
+            last=batch.last,
+        )
+        for name, new in changes.vertices.items():
+            ingest.insert_vertices(self._connection, self._source(flow, name), new, seq)
+        for name, past in changes.labels.items():
+            ingest.insert_labels(self._connection, self._source(flow, name), past, seq)
+        return (
+            sum(len(new.ids) for new in changes.vertices.values()),
+            sum(len(past) for past in changes.labels.values()),
+        )
+
+    def alive(self, flow: str) -> dict[str, tuple[Ids, Ids]]:
+        """The records of a flow's graph without a label, by source: ids, and times in µs."""
+        found = {}
+        with self._lock:
+            for source in self._catalog.sources:
+                if source.flow == flow:
+                    rows = self._connection.execute(
+                        "SELECT id, coalesce(epoch_us(event_time), ?) AS t FROM vertices v "
+                        "WHERE source_no = ? AND NOT EXISTS (SELECT 1 FROM labels l "
+                        "WHERE l.source_no = v.source_no AND l.id = v.id)",
+                        [np.iinfo(np.int64).min, source.no],
+                    ).fetchnumpy()
+                    found[source.name] = (
+                        np.asarray(rows["id"], np.int64),
+                        np.asarray(rows["t"], np.int64),
+                    )
+        return found
+
+    def watermark(self, query_id: str) -> datetime | None:
+        """The watermark of the latest batch of a query that has one."""
+        found: datetime | None = self._one(
+            "SELECT max(watermark) FROM batches WHERE query_id = ?", query_id
+        )
+        return found
 
     def _answer(self, batch: Batch, seq: int) -> Committed:
         flow = self._flow(batch)
@@ -276,6 +401,10 @@ class EmbeddedWriter:
                 if ours and isinstance(error, duckdb.Error | pa.ArrowException | OSError):
                     raise explained(error, self.path, doing) from error
                 raise
+
+
+def _count(reached: Mapping[str, list[Ids]]) -> int:
+    return sum(len(found) for parts in reached.values() for found in parts)
 
 
 def _own(store: Path, wait: float) -> duckdb.DuckDBPyConnection:

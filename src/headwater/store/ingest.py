@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.errors import IdCollision, StoreError
-from headwater.store.batch import BASE, CONTENT, ID, SEQ, TIME, ResultSet
+from headwater.store.batch import BASE, CONTENT, ID, SEQ, TIME, ResultSet, Vertices
 from headwater.store.occurrences import Ids, has_repeats, numbered
 from headwater.store.schema import quoted
 from headwater.store.sets import pairs
@@ -88,22 +88,55 @@ def insert_results(connection: Connection, sink: Sink, part: ResultSet, seq: int
 
 def insert_edges(
     connection: Connection, sink: Sink, source: Source, ids: Ids, origins: pa.ChunkedArray, seq: int
-) -> int:
-    """Write the edges from a sink's results to the records of one source; how many."""
+) -> Ids:
+    """Write the edges from a sink's results to the records of one source; the record of each."""
     if len(origins) != len(ids):
         raise StoreError(
             f"sink {sink.name!r} has {len(ids)} results but {len(origins)} provenance sets of "
             f"source {source.name!r}; nothing of this batch was written"
         )
     results, records = pairs(ids, origins)
+    insert_pairs(connection, sink, source, results, records, seq)
+    return records
+
+
+def insert_pairs(
+    connection: Connection, sink: Sink, source: Source, results: Ids, records: Ids, seq: int
+) -> None:
+    """Write edges, each from a result to a record of one source."""
     if not len(results):
-        return 0
+        return
     with visible(connection, hw_edges=pa.table({"result_id": results, "source_id": records})):
         connection.execute(
             f"INSERT INTO edges SELECT {seq}, {sink.no}, result_id, {source.no}, source_id "
             "FROM hw_edges"
         )
-    return len(results)
+
+
+def insert_vertices(connection: Connection, source: Source, new: Vertices, seq: int) -> None:
+    """Write the records that are new in the graph."""
+    times = pa.array(new.times, mask=new.times == np.iinfo(np.int64).min)
+    rows = pa.table({"id": new.ids, "event_time": times.cast(pa.timestamp("us", "UTC"))})
+    with visible(connection, hw_vertices=rows):
+        connection.execute(
+            f"INSERT INTO vertices SELECT {seq}, {source.no}, id, event_time FROM hw_vertices"
+        )
+
+
+def insert_labels(connection: Connection, source: Source, ids: Ids, seq: int) -> None:
+    """Write which records can reach no more."""
+    with visible(connection, hw_labels=pa.table({"id": ids})):
+        connection.execute(f"INSERT INTO labels SELECT {seq}, {source.no}, id FROM hw_labels")
+
+
+def known_vertices(connection: Connection, source: Source, ids: Ids) -> Ids:
+    """Of some ids, those of records that are in the graph."""
+    with visible(connection, hw_asked=pa.table({"id": ids})):
+        rows = connection.execute(
+            f"SELECT id FROM vertices WHERE source_no = {source.no} "
+            "AND id IN (SELECT id FROM hw_asked)"
+        ).fetchnumpy()
+    return np.asarray(rows["id"], np.int64)
 
 
 def insert_spans(
@@ -133,11 +166,11 @@ def insert_arrivals(
 
 
 def insert_records(connection: Connection, source: Source, rows: pa.Table, seq: int) -> int:
-    """Write the records that are not stored yet; how many."""
+    """Write the records that are not stored yet, and were not erased; how many."""
     _check_columns(
         f"source {source.name!r}", rows.column_names, (ID, TIME, CONTENT), source.schema.names
     )
-    rows = _distinct(source, rows)
+    rows = _not_erased(connection, source, _distinct(source, rows))
     asked = rows.select([ID, CONTENT]).append_column("at", pa.array(np.arange(rows.num_rows)))
     with visible(connection, hw_asked=asked):
         held = connection.sql(
@@ -209,6 +242,18 @@ def _distinct(source: Source, rows: pa.Table) -> pa.Table:
     keep = np.ones(len(ids), bool)
     keep[order[1:][same]] = False
     return rows.filter(pa.array(keep))
+
+
+def _not_erased(connection: Connection, source: Source, rows: pa.Table) -> pa.Table:
+    """Only the rows whose contents may be stored."""
+    with visible(connection, hw_asked=rows.select([ID])):
+        erased = connection.execute(
+            f"SELECT id FROM erased WHERE source_no = {source.no} "
+            f"AND id IN (SELECT {ID} FROM hw_asked)"
+        ).fetchnumpy()["id"]
+    if not len(erased):
+        return rows
+    return rows.filter(pa.array(~np.isin(rows[ID].to_numpy(), erased)))
 
 
 def _ids(rows: pa.Table, what: str) -> Ids:

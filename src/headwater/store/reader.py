@@ -34,8 +34,11 @@ class Reader(Protocol):
     def query(self, sql: str, params: Sequence[object] = ()) -> pa.Table:
         """The rows of one SELECT."""
 
-    def close(self) -> None:
-        """Let go of everything."""
+
+class Located(Reader, Protocol):
+    """Answers about a store whose place is known."""
+
+    path: Path
 
 
 class _Locked(Exception):

@@ -24,7 +24,7 @@ def register(
     for part in parts:
         _check_columns(part.name, part.schema)
     connection.execute(
-        "INSERT OR REPLACE INTO flows VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, false)",
         [
             flow.flow,
             flow.capture,

@@ -25,6 +25,8 @@ from headwater.store.ingest import collision, visible
 from headwater.store.schema import quoted
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from headwater.store.catalog import Source
 
 FORMATS = ("parquet", "csv", "json", "orc", "text")
@@ -49,7 +51,7 @@ def read(source: Source, ids: Ids, query: Query) -> pa.Table:
         elif (
             kind == "column"
             and source.definition["format"] == "parquet"
-            and (files := _files(path, source.definition.get("options") or {})) is not None
+            and (files := data_files(path, source.definition.get("options") or {})) is not None
         ):
             rows = _by_column(source, ids, files)
         else:
@@ -62,11 +64,12 @@ def read(source: Source, ids: Ids, query: Query) -> pa.Table:
     return _once(source, rows)
 
 
-def gone(source: Source, path: str) -> StoreError:
+def gone(
+    source: Source, path: str, instead: str = "ask with columns=False for ids alone"
+) -> StoreError:
     """A file or directory of the source that is no longer there."""
     return StoreError(
-        f"can't read source {source.name!r} again: {path} is gone; put it back, "
-        "or ask with columns=False for ids alone"
+        f"can't read source {source.name!r} again: {path} is gone; put it back, or {instead}"
     )
 
 
@@ -112,65 +115,78 @@ def _parquet(
     source: Source, relation: str, files: Sequence[str], id_column: str, ids: Ids
 ) -> pa.Table:
     with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        described = connection.execute(f"DESCRIBE FROM {relation}", [list(files)]).fetchall()
-        present = {str(row[0]).casefold() for row in described}
-        connection.register("hw_types", source.schema.empty_table())
-        types = connection.execute("DESCRIBE hw_types").fetchall()
-        # As Spark does with a given schema: absent columns are null, others take its types.
-        own = {
-            name: f"{quoted(name) if name.casefold() in present else 'NULL'}::{kind}"
-            for name, kind, *_ in types
-        }
-        event_time = source.definition.get("event_time")
-        moment = own.get(str(event_time), "NULL")
-        columns = ", ".join(f"{value} AS {quoted(name)}" for name, value in own.items())
+        columns = as_declared(connection, source, relation, files)
         where = f"{quoted(id_column)} IN (SELECT unnest(?::BIGINT[]))"
         if len(ids) <= 1000:
             # Constants are compared with the statistics of row groups, a subquery is not.
             where = f"{quoted(id_column)} IN ({', '.join(map(str, ids.tolist()))})"
         return connection.sql(
-            f"SELECT {quoted(id_column)}::BIGINT AS {ID}, ({moment})::TIMESTAMPTZ AS {TIME}, "
-            f"{columns} FROM {relation} WHERE {where}",
+            f"SELECT {quoted(id_column)}::BIGINT AS {ID}, {columns} FROM {relation} WHERE {where}",
             params=[list(files), ids.tolist()] if len(ids) > 1000 else [list(files)],
         ).to_arrow_table()
 
 
+def as_declared(
+    connection: duckdb.DuckDBPyConnection, source: Source, relation: str, files: Sequence[str]
+) -> str:
+    """What to select from Parquet files: `__hw_time`, then own columns in the source's types."""
+    connection.execute("SET TimeZone = 'UTC'")
+    described = connection.execute(f"DESCRIBE FROM {relation}", [list(files)]).fetchall()
+    present = {str(row[0]).casefold() for row in described}
+    connection.register("hw_types", source.schema.empty_table())
+    types = connection.execute("DESCRIBE hw_types").fetchall()
+    # As Spark does with a given schema: absent columns are null, others take its types.
+    own = {
+        name: f"{quoted(name) if name.casefold() in present else 'NULL'}::{kind}"
+        for name, kind, *_ in types
+    }
+    moment = own.get(str(source.definition.get("event_time")), "NULL")
+    columns = "".join(f", {value} AS {quoted(name)}" for name, value in own.items())
+    return f"({moment})::TIMESTAMPTZ AS {TIME}{columns}"
+
+
 def _by_spark(source: Source, ids: Ids) -> pa.Table:
     from pyspark.errors import PySparkException
+
+    from headwater.columns import with_ids
+
+    try:
+        return with_ids(frame(source), ID, ids).toArrow()
+    except PySparkException as error:
+        raise StoreError(
+            f"can't read source {source.name!r} again from {source.definition['path']}: "
+            f"{one_line(error)[:300]}; columns=False answers without its records"
+        ) from error
+
+
+def frame(source: Source) -> DataFrame:
+    """All records of a source as Spark reads them: `__hw_id`, `__hw_time`, own columns."""
     from pyspark.sql import functions as F
 
-    from headwater.columns import identity_hash, with_ids
+    from headwater.columns import identity_hash
     from headwater.session import adopt_or_start
 
     definition = source.definition
     path = str(definition["path"])
     if "://" not in path and not _exists(path):
         raise gone(source, path)
-    session = adopt_or_start()
-    try:
-        frame = (
-            session.read.format(definition["format"])
-            .schema(definition["schema"])
-            .options(**{k: str(v) for k, v in (definition.get("options") or {}).items()})
-            .load(path)
-        )
-        key = (
-            F.col(_spark_name(source.id_columns[0])).cast("bigint")
-            if source.id["kind"] == "column"
-            else identity_hash(frame.schema[name] for name in source.id_columns)
-        )
-        moment = definition.get("event_time")
-        time = F.lit(None) if moment is None else F.expr(str(moment))
-        frame = frame.select(
-            key.alias(ID), time.cast("timestamp").alias(TIME), *map(_spark_name, frame.columns)
-        )
-        return with_ids(frame, ID, ids).toArrow()
-    except PySparkException as error:
-        raise StoreError(
-            f"can't read source {source.name!r} again from {path}: {one_line(error)[:300]}; "
-            "columns=False answers without its records"
-        ) from error
+    rows = (
+        adopt_or_start()
+        .read.format(definition["format"])
+        .schema(definition["schema"])
+        .options(**{k: str(v) for k, v in (definition.get("options") or {}).items()})
+        .load(path)
+    )
+    key = (
+        F.col(_spark_name(source.id_columns[0])).cast("bigint")
+        if source.id["kind"] == "column"
+        else identity_hash(rows.schema[name] for name in source.id_columns)
+    )
+    moment = definition.get("event_time")
+    time = F.lit(None) if moment is None else F.expr(str(moment))
+    return rows.select(
+        key.alias(ID), time.cast("timestamp").alias(TIME), *map(_spark_name, rows.columns)
+    )
 
 
 def _once(source: Source, rows: pa.Table) -> pa.Table:
@@ -211,7 +227,7 @@ def _glob(place: Path) -> list[Path]:
     return [Path(found) for found in glob.glob(str(place))]
 
 
-def _files(path: str, options: Mapping[str, Any]) -> list[str] | None:
+def data_files(path: str, options: Mapping[str, Any]) -> list[str] | None:
     """The data files that Spark reads below a path; None where only Spark can tell."""
     if "://" in path and not path.startswith("file:"):
         return None

@@ -3,7 +3,7 @@
 | relation | one row per | columns |
 |---|---|---|
 | `meta` | fact about the store | `key`, `value`: `format`, `store_id`, `created_at`, `compacted` |
-| `flows` | streaming query of a flow | `flow`, `capture`, `query_id`, `checkpoint`, `fingerprint`, `definition` (JSON), `program` (to replay) |
+| `flows` | streaming query of a flow | `flow`, `capture`, `query_id`, `checkpoint`, `fingerprint`, `definition` (JSON), `program` (to replay), `finished` |
 | `sources` | source of a flow | `source_no`, `flow`, `name`, `definition` (JSON), `arrow` (its columns) |
 | `sinks` | sink of a flow | `sink_no`, `flow`, `name`, `definition` (JSON), `arrow` (its columns) |
 | `files` | file of a source with positional ids | `source_no`, `file_key`, `path`; id = `file_key << 32 \\| row_index` |
@@ -12,6 +12,11 @@
 | `batches` | committed batch | `seq` (its place in the store), `query_id`, `batch`, `watermark`, `results`, `edges`, `records`, `committed_at` |
 | `result_<sink_no>` | result | `__hw_id`, `__hw_time`, `__hw_seq`, `__hw_base` (the id it would have had, if it came before), own columns |
 | `record_<source_no>` | kept record | `__hw_id`, `__hw_time`, `__hw_seq`, `__hw_content` (hash), own columns |
+| `vertices` | record in a live graph | `seq` (of the batch that delivered it), `source_no`, `id`, `event_time` |
+| `labels` | record that can reach no more | `seq`, `source_no`, `id` |
+| `marks` | mark on records of a source | `mark_no`, `source_no`, `reason`, `predicate` (or null), `seq` (records of later batches are marked by the predicate), `marked_at` |
+| `marked` | marked record | `mark_no`, `id`: those that were there when the mark was made, and later ones that were erased |
+| `erased` | record whose contents were erased | `source_no`, `id`, `reason`, `erased_at`, `seq` (the last batch before) |
 | `edges` | (result, record) | `seq`, `sink_no`, `result_id`, `source_no`, `source_id`: in order of arrival, each batch by result |
 | `edges_by_record` | the same, once compacted | `source_no`, `source_id`, `sink_no`, `result_id`, `seq`: sorted runs by record |
 
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-FORMAT = 2
+FORMAT = 3
 DATABASE = "headwater.duckdb"
 SERVING = "serving.json"
 
@@ -38,7 +43,8 @@ RELATIONS = """
 CREATE TABLE meta (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
 CREATE TABLE flows (
     flow VARCHAR NOT NULL, capture VARCHAR NOT NULL, query_id VARCHAR PRIMARY KEY,
-    checkpoint VARCHAR, fingerprint VARCHAR, definition VARCHAR NOT NULL, program BLOB);
+    checkpoint VARCHAR, fingerprint VARCHAR, definition VARCHAR NOT NULL, program BLOB,
+    finished BOOLEAN NOT NULL);
 CREATE TABLE sources (
     source_no SMALLINT PRIMARY KEY, flow VARCHAR NOT NULL, name VARCHAR NOT NULL,
     definition VARCHAR NOT NULL, arrow BLOB NOT NULL, UNIQUE (flow, name));
@@ -56,6 +62,17 @@ CREATE TABLE batches (
     seq BIGINT NOT NULL, query_id VARCHAR, batch BIGINT, watermark TIMESTAMPTZ,
     results BIGINT NOT NULL, edges BIGINT NOT NULL, records BIGINT NOT NULL,
     committed_at TIMESTAMPTZ NOT NULL, PRIMARY KEY (query_id, batch));
+CREATE TABLE vertices (
+    seq BIGINT NOT NULL, source_no SMALLINT NOT NULL, id BIGINT NOT NULL, event_time TIMESTAMPTZ);
+CREATE TABLE labels (seq BIGINT NOT NULL, source_no SMALLINT NOT NULL, id BIGINT NOT NULL);
+CREATE SEQUENCE mark_numbers;
+CREATE TABLE marks (
+    mark_no INTEGER PRIMARY KEY, source_no SMALLINT NOT NULL, reason VARCHAR NOT NULL,
+    predicate VARCHAR, seq BIGINT NOT NULL, marked_at TIMESTAMPTZ NOT NULL);
+CREATE TABLE marked (mark_no INTEGER NOT NULL, id BIGINT NOT NULL);
+CREATE TABLE erased (
+    source_no SMALLINT, id BIGINT, reason VARCHAR NOT NULL, erased_at TIMESTAMPTZ NOT NULL,
+    seq BIGINT NOT NULL, PRIMARY KEY (source_no, id));
 CREATE TABLE edges (
     seq BIGINT, sink_no SMALLINT, result_id BIGINT, source_no SMALLINT, source_id BIGINT);
 CREATE TABLE edges_by_record (

@@ -1,7 +1,8 @@
-"""Reads of a store for other processes while this one owns it: Arrow Flight on loopback.
+"""A store for other processes while this one owns it: Arrow Flight on loopback.
 
 The address and a random token stand in `serving.json`, which only the owner's user can read; every
-call must bring the token, and runs one SELECT in a read-only transaction.
+call must bring the token. A read runs one SELECT in a read-only transaction; the only writes are
+the changes of `store/marks.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import duckdb
 import pyarrow as pa
 from pyarrow import flight
 
-from headwater.errors import StoreError
+from headwater import errors
+from headwater.errors import HeadwaterError, StoreError
+from headwater.store import marks
 from headwater.store.schema import SERVING
 from headwater.store.select import Closed, QueryFailed, select
 
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Cursor = Callable[[], duckdb.DuckDBPyConnection]
+Apply = Callable[[marks.Change], int]
+CHANGE = "change"
 
 
 class Gone(Exception):
@@ -47,13 +52,14 @@ class _Tokens(flight.ServerMiddlewareFactory):  # type: ignore[misc]
 class _Server(flight.FlightServerBase):  # type: ignore[misc]
     """Answers a ticket, one SELECT with its parameters, with the rows."""
 
-    def __init__(self, cursor: Cursor, token: str) -> None:
+    def __init__(self, cursor: Cursor, apply: Apply, token: str) -> None:
         super().__init__("grpc+tcp://127.0.0.1:0", middleware={"token": _Tokens(token)})
         self._cursor = cursor
+        self._apply = apply
 
     def forget(self) -> None:
         """Drop the database: Arrow keeps the server itself until the process ends."""
-        del self._cursor
+        del self._cursor, self._apply
 
     def do_get(self, context: Any, ticket: Any) -> Any:
         sql, params = _unpacked(ticket.ticket)
@@ -65,6 +71,21 @@ class _Server(flight.FlightServerBase):  # type: ignore[misc]
             raise flight.FlightServerError("query failed", str(error).encode()) from error
         return flight.RecordBatchStream(table)
 
+    def do_action(self, context: Any, action: Any) -> list[bytes]:
+        """Makes a change, and answers with its number."""
+        if action.type != CHANGE:
+            raise flight.FlightServerError(f"no such action: {action.type}")
+        apply: Apply | None = getattr(self, "_apply", None)
+        try:
+            if apply is None:
+                raise Closed
+            return [str(apply(marks.unpacked(action.body.to_pybytes()))).encode()]
+        except Closed as error:
+            raise flight.FlightUnavailableError("the store is closed") from error
+        except HeadwaterError as error:
+            told = json.dumps([type(error).__name__, str(error)])
+            raise flight.FlightServerError("refused", told.encode()) from error
+
 
 class Serving:
     """A running server and its `serving.json`."""
@@ -74,10 +95,10 @@ class Serving:
         self._server = server
 
     @classmethod
-    def start(cls, store: Path, cursor: Cursor) -> Serving:
+    def start(cls, store: Path, cursor: Cursor, apply: Apply) -> Serving:
         """Serve the store's database and say where."""
         token = secrets.token_urlsafe(32)
-        server = _Server(cursor, token)
+        server = _Server(cursor, apply, token)
         note = store / SERVING
         fresh = store / f"{SERVING}.{os.getpid()}"
         with contextlib.suppress(FileNotFoundError):
@@ -97,7 +118,7 @@ class Serving:
 
 
 class FlightReader:
-    """Reads a store through the process that owns it."""
+    """Reads a store, and changes it, through the process that owns it."""
 
     def __init__(self, store: Path) -> None:
         try:
@@ -118,6 +139,21 @@ class FlightReader:
         except flight.FlightServerError as error:
             if error.extra_info:
                 raise QueryFailed(error.extra_info.decode()) from error
+            raise StoreError(f"the owner of the store can't answer: {error}") from error
+
+    def apply(self, change: marks.Change) -> int:
+        """Have the owner make a change; what it answers, or the error that it raises."""
+        try:
+            action = flight.Action(CHANGE, marks.packed(change))
+            (answer,) = self._client.do_action(action, self._options)
+            return int(answer.body.to_pybytes())
+        except (flight.FlightUnavailableError, flight.FlightUnauthenticatedError) as error:
+            raise Gone from error
+        except flight.FlightServerError as error:
+            if error.extra_info:
+                name, message = json.loads(error.extra_info)
+                kind: type[HeadwaterError] = vars(errors).get(name, StoreError)
+                raise kind(message) from error
             raise StoreError(f"the owner of the store can't answer: {error}") from error
 
     def close(self) -> None:

@@ -219,6 +219,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "not": lambda a: not a,
     "negative": lambda a: -a,
     "abs": abs,
+    "sqrt": math.sqrt,
     "between": _between,
     "like": _like,
     "upper": lambda s: s.upper(),

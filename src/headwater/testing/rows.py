@@ -34,6 +34,13 @@ class Struct:
                 return value
         raise InterpreterError(f"no field {name} in {[n for n, _ in self.fields]}")
 
+    def __lt__(self, other: Struct) -> bool:
+        """Field by field, null before any value, as Spark orders structs."""
+        for (_, mine), (_, theirs) in zip(self.fields, other.fields, strict=True):
+            if mine != theirs:
+                return mine is None or (theirs is not None and bool(mine < theirs))
+        return False
+
 
 def window_struct(start: datetime, end: datetime) -> Struct:
     """The value of a window column."""

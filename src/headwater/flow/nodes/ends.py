@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-Keep = Literal["all", "contributing", "none"]
+Keep = Literal["all", "contributing", "alive", "none"]
 
 
 @dataclass(frozen=True, slots=True)
