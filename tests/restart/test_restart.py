@@ -90,11 +90,12 @@ def test_killed_at_each_point_of_a_batch(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_what_waits_for_rows_is_killed_too(spark: SparkSession, tmp_path: Path) -> None:
-    job.generate(tmp_path, sources=2, files=8, seed=5)
+    # Each start of these steps takes long: a few batches have to do.
+    job.generate(tmp_path, sources=2, files=5, seed=5)
     (tmp_path / job.IN_ORDER).touch()
     killed = Job(tmp_path)
     for n, point in enumerate(POINTS):
-        assert killed.run(point, 2 * n + 1) == -signal.SIGKILL
+        assert killed.run(point, n + 1) == -signal.SIGKILL
     assert killed.run() == 0
     store = check(spark, tmp_path, late=False)
     for sink in job.flow(spark, tmp_path).sinks:

@@ -2,21 +2,21 @@
 
 `python -m headwater.bench.figures docs/capture.md REPORT...` writes the tables between the page's
 markers and the picture beside the page, from what `headwater bench capture --json`, `bench storage
---json` and `bench replay --json` printed.
+--json` and `bench replay --json` printed. `docs/live-costs.md` takes those of `bench live --json`.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
 BEGIN = "<!-- begin: python -m headwater.bench.figures -->"
 END = "<!-- end -->"
-PICTURE = Path("images") / "costs.svg"
 MODES = ("ancestors", "intervals", "eager")
 LEFT_OUT = ("rates", "batches", "goal", "seconds", "of pairs", "results", "edges", "results asked")
 
@@ -47,7 +47,8 @@ def markdown(table: Mapping[str, Any]) -> str:
     lines = [f"**{table['title']}**", "", f"| {' | '.join(columns)} |", f"|{aligned}|"]
     lines += [f"| {' | '.join(_cell(row.get(c)) for c in columns)} |" for row in rows]
     notes = table.get("notes") or []
-    return "\n".join(lines + (["", *notes] if notes else []))
+    said = notes if len(notes) == 1 else [f"- {note}" for note in notes]
+    return "\n".join(lines + (["", *said] if notes else []))
 
 
 def _cell(value: Any) -> str:
@@ -75,17 +76,65 @@ def picture(tables: Iterable[Mapping[str, Any]]) -> str:
     return _drawn(cases)
 
 
+def curve(tables: Iterable[Mapping[str, Any]]) -> str:
+    """Memory over the records of a long stream, below it what the graph holds of them."""
+    rows = next((t["rows"] for t in tables if "RSS MiB" in (t["rows"] or [{}])[0]), None)
+    if rows is None:
+        return ""
+    panels = (("RSS MiB", "DuckDB MiB"), ("pending", "alive"))
+    width, height = _LEFT + _WIDE, 2 * _PANEL + 44
+    out = [_opening(width, height, PICTURES["live-costs"].label)]
+    out += ["  <style>", *_STYLE]
+    out += [
+        "    .line { fill: none; stroke-width: 2; } .axis { stroke: #59636e; }",
+        "    .first { stroke: #0969da; } .second { stroke: #bc4c00; }",
+        "    @media (prefers-color-scheme: dark) {",
+        "      .panel { fill: #0d1117; stroke: #3d444d; } text { fill: #e6edf3; }",
+        "    }",
+        "  </style>",
+        f'  <rect class="panel" x="1" y="1" width="{width - 2}" height="{height - 2}" rx="10"/>',
+    ]
+    for n, names in enumerate(panels):
+        out += _lines(rows, names, 14 + n * _PANEL)
+    last = f"{rows[-1]['records']:,} records"
+    out.append(f'  <text x="{width - 160}" y="{height - 14}">{last}</text>')
+    return "\n".join([*out, "</svg>", ""])
+
+
+def _lines(rows: list[Row], names: tuple[str, ...], top: int) -> list[str]:
+    """The curves of some columns over the records, from zero."""
+    most = max(max(row[name] for row in rows) for name in names) or 1
+    wide, high, bottom = _LEFT + _WIDE - 200, _PANEL - 24, top + _PANEL - 12
+    out = [f'  <path class="axis" fill="none" d="M90 {bottom - high} V{bottom} H{90 + wide}"/>']
+    out.append(f'  <text x="14" y="{bottom - high + 10}">{_cell(most)}</text>')
+    out.append(f'  <text x="14" y="{bottom}">0</text>')
+    for name, style in zip(names, ("first", "second"), strict=True):
+        points = " ".join(
+            f"{90 + row['records'] / rows[-1]['records'] * wide:.0f},"
+            f"{bottom - row[name] / most * high:.0f}"
+            for row in rows
+        )
+        out.append(f'  <polyline class="line {style}" points="{points}"/>')
+        at = bottom - rows[-1][name] / most * high + 4
+        out.append(f'  <text x="{96 + wide}" y="{at:.0f}">{escape(name)}</text>')
+    return out
+
+
 _FIGURES = (
     *("records/s", "ratio", "of pairs", "95 %", "goal", "seconds", "CPU s", "peak MiB"),
     *("results", "edges", "batches", "rates"),
 )
-_BAR, _GAP, _LEFT, _WIDE = 12, 14, 330, 420
+_BAR, _GAP, _LEFT, _WIDE, _PANEL = 12, 14, 330, 420, 150
+_STYLE = (
+    "    .panel { fill: #ffffff; stroke: #d0d7de; }",
+    '    text { fill: #1f2328; font: 12px -apple-system, "Segoe UI", Helvetica, sans-serif; }',
+)
 
 
-def _opening(width: int, height: int) -> str:
+def _opening(width: int, height: int, label: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" aria-label="Rates with capture as shares of those without">'
+        f'height="{height}" role="img" aria-label="{label}">'
     )
 
 
@@ -95,10 +144,9 @@ def _drawn(cases: Mapping[str, Mapping[str, float]]) -> str:
     width = _LEFT + _WIDE + 90
     at_one = _LEFT + _WIDE / 1.2
     out = [
-        _opening(width, height),
+        _opening(width, height, PICTURES["capture"].label),
         "  <style>",
-        "    .panel { fill: #ffffff; stroke: #d0d7de; }",
-        '    text { fill: #1f2328; font: 12px -apple-system, "Segoe UI", Helvetica, sans-serif; }',
+        *_STYLE,
         "    .ancestors { fill: #1a7f37; } .intervals { fill: #0969da; } .eager { fill: #bc4c00; }",
         "    .one { stroke: #59636e; stroke-dasharray: 4 3; }",
         "    @media (prefers-color-scheme: dark) {",
@@ -131,13 +179,31 @@ def _drawn(cases: Mapping[str, Mapping[str, float]]) -> str:
     return "\n".join([*out, "</svg>", ""])
 
 
-def updated(page: str, reports: Iterable[Mapping[str, Any]]) -> str:
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The picture of a page: its file beside the page, what it shows, and how it is drawn."""
+
+    file: str
+    label: str
+    draw: Callable[[Iterable[Mapping[str, Any]]], str]
+
+
+PICTURES = {
+    "capture": Picture(
+        "images/costs.svg", "Rates with capture as shares of those without", picture
+    ),
+    "live-costs": Picture("images/live-memory.svg", "Memory over the records of a stream", curve),
+}
+"""By the page's name."""
+
+
+def updated(page: str, reports: Iterable[Mapping[str, Any]], shown: Picture | None = None) -> str:
     """The page's text with the tables between its markers made anew."""
     above, begin, rest = page.partition(BEGIN)
     _, end, below = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"no figures to replace: the page needs {BEGIN} and {END}")
-    parts = [f"![Rates with capture as shares of those without]({PICTURE.as_posix()})"]
+    parts = [] if shown is None else [f"![{shown.label}]({shown.file})"]
     for report in reports:
         machine = report["machine"]
         said = ", ".join(f"{key} {value}" for key, value in machine.items())
@@ -151,9 +217,11 @@ def main(arguments: list[str]) -> None:
     """Write the figures of some reports into a page."""
     page, *files = map(Path, arguments)
     reports = [json.loads(file.read_text()) for file in files]
-    page.write_text(updated(page.read_text(), reports))
-    drawn = picture(table for report in reports for table in tables_of(report))
-    (page.parent / PICTURE).write_text(drawn)
+    shown = PICTURES[page.stem]
+    drawn = shown.draw([table for report in reports for table in tables_of(report)])
+    if drawn:
+        (page.parent / shown.file).write_text(drawn)
+    page.write_text(updated(page.read_text(), reports, shown if drawn else None))
 
 
 if __name__ == "__main__":

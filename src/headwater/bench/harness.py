@@ -56,6 +56,8 @@ class Case:
     labels: Mapping[str, Label]
     records: int
     variants: Mapping[str, Variant]
+    baseline: str = BASELINE
+    """The variant that the others are compared to; it must run."""
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self.labels.items())
@@ -82,22 +84,22 @@ class Outcome:
         """Records per second, by the median of the seconds."""
         return self.case.records / self.usage(variant).seconds
 
-    def ratio(self, variant: str) -> float:
-        """The median rate over that without capture: 1 means that capture costs nothing."""
-        return self.rate(variant) / self.rate(BASELINE)
+    def ratio(self, variant: str, to: str | None = None) -> float:
+        """The median rate over the baseline's, or another's: 1 means that nothing is lost."""
+        return self.rate(variant) / self.rate(to or self.case.baseline)
 
-    def ratios(self, variant: str) -> list[float]:
-        """Each round's ratio of rates to the run without capture."""
-        pairs = zip(self.samples[BASELINE], self.samples[variant], strict=True)
-        return [none.seconds / captured.seconds for none, captured in pairs]
+    def ratios(self, variant: str, to: str | None = None) -> list[float]:
+        """Each round's ratio of rates to the baseline's run, or to another's."""
+        pairs = zip(self.samples[to or self.case.baseline], self.samples[variant], strict=True)
+        return [base.seconds / other.seconds for base, other in pairs]
 
-    def paired(self, variant: str) -> float:
+    def paired(self, variant: str, to: str | None = None) -> float:
         """The median of the rounds' ratios."""
-        return statistics.median(self.ratios(variant))
+        return statistics.median(self.ratios(variant, to))
 
-    def interval(self, variant: str) -> Interval | None:
+    def interval(self, variant: str, to: str | None = None) -> Interval | None:
         """The 95 % confidence interval of the rounds' ratios."""
-        return interval(self.ratios(variant))
+        return interval(self.ratios(variant, to))
 
 
 def compare(
@@ -110,7 +112,7 @@ def compare(
     """Measures case after case, `pairs` rounds each; yields an outcome as soon as it is there.
 
     A variant that Headwater or Spark refuses is left out from there on, with the reason. Only the
-    run without capture must succeed.
+    baseline must run.
     """
     cases = list(cases)
     total = sum(len(case.variants) for case in cases) * (warm_ups + pairs)
@@ -127,7 +129,7 @@ def compare(
                 try:
                     sample = case.variants[name](meter)
                 except HeadwaterError as error:
-                    if name == BASELINE:
+                    if name == case.baseline:
                         raise
                     outcome.failures[name] = " ".join(str(error).split())
                     del outcome.samples[name]

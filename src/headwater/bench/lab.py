@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["memory", "rocksdb"]
 
 STATES: tuple[State, ...] = ("memory", "rocksdb")
+LIVE = "live"
+"""Beside the modes of capture: eager, with the live graph."""
+
 FILES_PER_BATCH = 4
 OPTIONS = {"maxFilesPerTrigger": str(FILES_PER_BATCH)}
 
@@ -95,15 +98,15 @@ def run_flow(
         flow.start(
             store=place / "store",
             checkpoint=place / "checkpoint",
-            capture=mode,
+            **started_with(mode),
             available_now=True,
             on_batch=batches.append,
         ).wait()
     parts = {GENERATION: reading.usage}
     answers: dict[str, int] = {}
     if mode != BASELINE:
-        (sink,) = flow.sinks
         for part, share in shares.items():
+            (sink,) = flow.sinks
             parts[part], answers[part] = ask(meter, place / "store", sink, share)
     return Sample(
         parts,
@@ -112,6 +115,15 @@ def run_flow(
         batches=len(batches),
         answers=answers,
     )
+
+
+def started_with(mode: str) -> dict[str, Any]:
+    """How a flow is started in a mode.
+
+    >>> started_with("eager"), started_with("live")
+    ({'capture': 'eager'}, {'capture': 'eager', 'live': True})
+    """
+    return {"capture": "eager", "live": True} if mode == LIVE else {"capture": mode}
 
 
 def ask(meter: Meter, store: Path, sink: str, share: float) -> tuple[Usage, int]:

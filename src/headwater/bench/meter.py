@@ -73,7 +73,7 @@ class Meter:
             begin = time.perf_counter()
             yield reading
             seconds = time.perf_counter() - begin
-        memory = sum(_status(pid, "VmHWM") for pid in marked) + watch.peak
+        memory = sum(status(pid, "VmHWM") for pid in marked) + watch.peak
         reading.usage = Usage(seconds, watch.cpu, memory)
 
     def _collect_garbage(self) -> None:
@@ -119,7 +119,7 @@ def _reset_peak(pid: int) -> bool:
     return True
 
 
-def _status(pid: int, name: str) -> int:
+def status(pid: int, name: str) -> int:
     """A size of /proc/<pid>/status, in bytes; 0 once the process has ended."""
     try:
         lines = (_PROC / str(pid) / "status").read_text().splitlines()
@@ -159,6 +159,6 @@ class _Watch:
         while True:
             over = self._over.wait(_LOOK_EVERY)
             self._latest |= spent(self._pids)
-            self.peak = max(self.peak, sum(_status(pid, "VmRSS") for pid in self._unmarked))
+            self.peak = max(self.peak, sum(status(pid, "VmRSS") for pid in self._unmarked))
             if over:
                 return

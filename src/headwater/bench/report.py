@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headwater.bench.harness import BASELINE, Outcome
+if TYPE_CHECKING:
+    from headwater.bench.harness import Outcome
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -72,7 +73,7 @@ RATES = {
 
 
 def rates(outcome: Outcome) -> Iterator[Row]:
-    """A row for each variant of a case: its rate, its ratio to none, and its cost."""
+    """A row for each variant of a case: its rate, its ratio to the baseline, and its cost."""
     for mode in outcome.case.variants:
         labels = {**outcome.case.labels, "mode": mode}
         if mode in outcome.failures:
@@ -91,7 +92,7 @@ def rates(outcome: Outcome) -> Iterator[Row]:
             "batches": last.batches,
             "rates": [round(outcome.case.records / s.seconds) for s in outcome.samples[mode]],
         }
-        if mode != BASELINE:
+        if mode != outcome.case.baseline:
             known = outcome.interval(mode)
             row |= {
                 "ratio": round(outcome.ratio(mode), 4),

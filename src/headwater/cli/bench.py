@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as encoder
 import sys
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,6 +62,27 @@ class Ids(StrEnum):
 
     monotone = "monotone"
     random = "random"
+
+
+class Part(StrEnum):
+    """What of the live graph is measured."""
+
+    throughput = "throughput"
+    latency = "latency"
+    grid = "grid"
+    graph = "graph"
+    alternatives = "alternatives"
+    memory = "memory"
+    all = "all"
+
+
+class Domain(StrEnum):
+    """The use cases of Ananke's evaluation, two queries each."""
+
+    linear_road = "linear-road"
+    smart_grid = "smart-grid"
+    vehicle_tracking = "vehicle-tracking"
+    object_annotation = "object-annotation"
 
 
 Folder = Annotated[
@@ -182,6 +204,85 @@ def operators(
             operators=operator or tuple(OPERATORS),
         )
     finish_one(table, json)
+
+
+@app.command()
+def live(
+    part: Annotated[
+        list[Part] | None, typer.Option(help="What to measure.", show_default="throughput")
+    ] = None,
+    domain: Annotated[
+        list[Domain] | None,
+        typer.Option(help="Throughput and latency: only this use case.", show_default="all four"),
+    ] = None,
+    size: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Records of a result.", show_default="10, 50 and 100"),
+    ] = None,
+    overlap: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=0, max=99, help="Percent shared by two results.", show_default="0, 25, 50 and 75"
+        ),
+    ] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(min=200, help="Input records through Spark.", show_default="the part's own"),
+    ] = None,
+    edges: Annotated[
+        int | None,
+        typer.Option(
+            min=10_000, help="Edges of a run of the graph alone.", show_default="the part's own"
+        ),
+    ] = None,
+    cap: Annotated[int, typer.Option(min=16, help="Memory: MiB that DuckDB may use.")] = 128,
+    pairs: Annotated[int, typer.Option(min=1, help="Runs of each variant.")] = 5,
+    batches: Annotated[int, typer.Option(min=1, max=100, help="Micro-batches of a run.")] = 8,
+    folder: Folder = None,
+    json: Json = False,
+) -> None:
+    """What the live graph costs, and when it knows: Ananke's evaluation.
+
+    throughput, latency and grid run flows through Spark. graph, alternatives and memory feed the
+    graph alone, with results and sets that were made beforehand.
+
+    Example: `headwater bench live --part throughput --domain smart-grid --pairs 3`
+    """
+    from headwater.bench.graphs import OVERLAPS, SIZES
+    from headwater.bench.live import PARTS, THROUGH_SPARK, measure
+    from headwater.bench.suites.live import DOMAINS
+    from headwater.cli.progress import counted
+    from headwater.cli.spark import session
+
+    asked = [each.value for each in part or [Part.throughput]]
+    chosen = [name for name in PARTS if name in asked or Part.all in asked]
+    domains = tuple(each.value.replace("-", "_") for each in domain or ()) or DOMAINS
+    report: dict[str, Any] = {"machine": machine(), "suites": {}}
+    with ExitStack() as stack:
+        spark = stack.enter_context(session()) if set(chosen) & {*THROUGH_SPARK} else None
+        for name in chosen:
+            with counted(f"bench live, {name}") as progress:
+                tables = list(
+                    measure(
+                        name,
+                        spark,
+                        domains=domains,
+                        records=records,
+                        sizes=size or SIZES,
+                        overlaps=overlap or OVERLAPS,
+                        edges=edges,
+                        cap=cap,
+                        pairs=pairs,
+                        batches=batches,
+                        folder=folder,
+                        progress=progress,
+                    )
+                )
+            report["suites"][name] = [table.as_dict() for table in tables]
+            if not json:
+                for table in tables:
+                    show(table)
+    finish(report, json)
 
 
 @app.command()

@@ -93,7 +93,7 @@ class LiveSource:
         self, ids: Ints, watermark: int, previous: int, known: Known
     ) -> tuple[Vertices, Ints, _Alive]:
         """New vertices and labels, given the records of the batch's edges; and who stays alive."""
-        new = np.setdiff1d(ids, self.alive.ids, assume_unique=True)
+        new = ids[~_among(self.alive.ids, ids)]
         times = np.full(len(new), NO_TIME, np.int64) if self.endless else self.pending.at(new)
         if len(lost := new[times == UNKNOWN]):
             raise RunError(
@@ -187,7 +187,7 @@ class LiveGraph:
         for name, source in self.sources.items():
             found = [reached[name]] if name in reached else []
             found += [self._fresh[name]] if name in self._fresh else []
-            ids = np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+            ids = _distinct(found)
             watermark = 2 * FOREVER - 1 if last else self._watermark
             new, past, self._alive[name] = source.reached(ids, watermark, self._previous, known)
             if len(new.ids):
@@ -201,6 +201,24 @@ class LiveGraph:
         for name, source in self.sources.items():
             source.alive = self._alive.pop(name, source.alive)
             source.pending.expire(self._watermark)
+
+
+def _among(known: Ints, ids: Ints) -> npt.NDArray[np.bool_]:
+    """Which ids are among some that stand in order."""
+    if not len(known):
+        return np.zeros(len(ids), bool)
+    place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+    found: npt.NDArray[np.bool_] = known[place] == ids
+    return found
+
+
+def _distinct(parts: list[Ints]) -> Ints:
+    """The distinct ids of some arrays, in order.
+
+    Sorted and compared with its neighbour: NumPy's own `unique` hashes, which takes twice as long.
+    """
+    ids = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+    return ids[np.append(True, ids[1:] != ids[:-1])] if len(ids) else ids
 
 
 def _records(key: Ints, time: Ints, sets: pa.ChunkedArray | None) -> tuple[Ints, Ints, Ints]:
