@@ -91,6 +91,19 @@ def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
         spark.conf.unset(name)
 
 
+UNCOMPILED = ("live", "operators", "query")
+"""Folders whose tests are about what comes out of many small plans, not about how they run.
+
+Those of examples, restarts, benchmarks and commands compile theirs.
+"""
+
+
+@pytest.fixture(autouse=True)
+def _quickly(request: pytest.FixtureRequest) -> None:
+    if request.path.parent.name in UNCOMPILED and request.node.get_closest_marker("spark"):
+        request.getfixturevalue("interpreted")
+
+
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
     """A place for a test's streams and stores."""

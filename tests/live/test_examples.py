@@ -14,7 +14,7 @@ from tests.random_flows.running import recorded_input
 
 pytestmark = pytest.mark.spark
 
-SIZES = {"linear_road": 2_000, "smart_grid": 3_000}
+SIZES = {"linear_road": 2_000, "smart_grid": 3_000, "object_annotation": 500}
 FILES = 5
 
 
