@@ -47,7 +47,7 @@ def test_the_steps_on_the_way(headwater, lazy: Path) -> None:
         ("filter-2", 1),
     ]
     said = headwater("replay", lazy, "stopped", alert, "--step").out
-    assert "filter-1  filter: (speed = 0)" in said
+    assert "filter-1  filter: ((type = 0) AND (speed = 0))" in said
 
 
 def test_backward_to_a_step(headwater, either: Path) -> None:

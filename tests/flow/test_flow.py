@@ -46,7 +46,7 @@ def test_the_public_names_are_fixed() -> None:
         ({"id": ["k", "w"]}, "no column 'w' for id="),
         ({"watermark": "soon"}, "'soon' is not an interval"),
         ({"event_time": None}, "watermark= needs event_time="),
-        ({"keep": "some"}, "keep='some' is not one of all, contributing, none"),
+        ({"keep": "some"}, "keep='some' is not one of all, contributing, alive, none"),
         ({"schema": "id bigint, ts timestamp, __hw_v int"}, "'__hw_v' has the prefix __hw_"),
         ({"schema": "id bigint ts"}, "schema 'id bigint ts' at"),
         ({"schema": None}, "give df=, or format= and schema="),
