@@ -91,11 +91,8 @@ def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
         spark.conf.unset(name)
 
 
-UNCOMPILED = ("live", "operators", "query")
-"""Folders whose tests are about what comes out of many small plans, not about how they run.
-
-Those of examples, restarts, benchmarks and commands compile theirs.
-"""
+UNCOMPILED = ("live", "examples")
+"""Folders whose tests are about what comes out of many small plans, not about how they run."""
 
 
 @pytest.fixture(autouse=True)
