@@ -24,8 +24,8 @@ class Launch(Protocol):
     def finish(self) -> None:
         """Run the flow's last batch."""
 
-    def advance(self, watermark: int, before: CaptureSink) -> tuple[CaptureSink, StreamingQuery]:
-        """Go on with a later watermark (ms), in place of an earlier sink."""
+    def advance(self, watermark: int) -> tuple[CaptureSink, StreamingQuery]:
+        """Go on with a later watermark (ms)."""
 
 
 class Run:
@@ -124,7 +124,7 @@ class Run:
             self._sink.take_no_more()
             self.query.stop()
             self._sink.close()
-            self._sink, self.query = self._launch.advance(watermark, self._sink)
+            self._sink, self.query = self._launch.advance(watermark)
 
     def _end(self) -> None:
         try:

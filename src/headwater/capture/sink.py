@@ -146,14 +146,12 @@ class CaptureSink:
             part, records = self._still.pop()
             decoded.records[part.name] = decode_records(part, records.toArrow())
         watermark = self._checkpoint.watermark(batch) if self._checkpoint else None
-        if self.silence is not None:
-            for name, (ids, times) in _times(decoded, ()).items():
-                if len(ids):
-                    self.silence.heard(name, int(times.max()))
         if self._live is not None:
-            self._live.begin(
-                batch, micros(watermark), _times(decoded, self._live.steps), _sessions(decoded)
-            )
+            came = _times(decoded, self._live.steps)
+            self._live.begin(batch, micros(watermark), came, _sessions(decoded))
+            for name, (ids, times) in came.items():
+                if self.silence is not None and len(ids) and name not in self._live.steps:
+                    self.silence.heard(name, int(times.max()))
         last = self.finishing or self._checkpoint is None
         committed = self._writer.commit(
             Batch(

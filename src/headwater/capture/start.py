@@ -116,13 +116,11 @@ def start(
             place.plan_batch()
             Run(flow.name, *launch(once=True)).wait()
 
-        def advance(
-            self, watermark: int, before: CaptureSink
-        ) -> tuple[CaptureSink, StreamingQuery]:
+        def advance(self, watermark: int) -> tuple[CaptureSink, StreamingQuery]:
             if not place.has_planned:
                 place.plan_batch(watermark)
-            if before.silence is not None:
-                before.silence.advanced()
+            if silence is not None:
+                silence.advanced()
             return launch(once=False)
 
     try:

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from headwater.flow.nodes import Aggregate, Join, Merge, Node, Ordered, Source, Union, Watermark
 from headwater.flow.terms import Ref
-from headwater.flow.watermarks import input_lag, joins_streams, lag
-from headwater.flow.windows import Session, Window
+from headwater.flow.watermarks import MARK, input_lag, joins_streams, lag
+from headwater.flow.windows import SESSION_MARK, Session, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,8 +37,6 @@ FOREVER = 1 << 62
 NO_TIME = -(1 << 63)
 """Stands for an event time that is null."""
 _MILLISECOND = 1000
-_MARK = "spark.watermarkDelayMs"
-_SESSION = "spark.sessionWindow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +328,7 @@ def _stateful(
         case Session(gap=int(gap)):
             return Rule(node.step, "session", inputs, behind, size=gap)
     keys = shape(node).fields[: len(node.keys)]
-    if any(_SESSION in (field.metadata or {}) for field in keys):
+    if any(SESSION_MARK in (field.metadata or {}) for field in keys):
         return endless("it groups by the sessions of an earlier step")
     return Rule(node.step, "group", inputs, behind, _moment_more(node))
 
@@ -355,7 +353,7 @@ def _other_time(node: Node, below: frozenset[str], shape: Shape) -> Node | None:
     if not isinstance(node, Union | Merge):
         return None
     fields = shape(node).fields
-    times = [i for i, field in enumerate(fields) if _MARK in (field.metadata or {})]
+    times = [i for i, field in enumerate(fields) if MARK in (field.metadata or {})]
     for branch in node.inputs:
         if branch.step not in below:
             continue
@@ -364,7 +362,7 @@ def _other_time(node: Node, below: frozenset[str], shape: Shape) -> Node | None:
         for at in times:
             named = isinstance(node, Merge) or node.by_name
             field = by_name.get(fields[at].name) if named else own[at]
-            if field is not None and _MARK not in (field.metadata or {}):
+            if field is not None and MARK not in (field.metadata or {}):
                 return branch
     return None
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from headwater.flow import nodes
 
+MARK = "spark.watermarkDelayMs"
+"""In the metadata of a column: Spark takes it for the event time."""
+
 
 def lag(step: nodes.Node) -> int | None:
     """How far (ms) behind the batch's watermark a step's output is; None where none is set above.

@@ -40,6 +40,10 @@ class Window:
     offset: int = 0
 
 
+SESSION_MARK = "spark.sessionWindow"
+"""In the metadata of a column: Spark takes its windows for sessions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A session window among an aggregate's keys; a gap that is an expression has no constant."""

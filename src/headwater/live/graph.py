@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
 from headwater.errors import RunError
 from headwater.flow.reach import FOREVER, NO_TIME, OWN_BATCH, Reach
+from headwater.live.files import times_folder
+from headwater.live.ids import distinct, places
 from headwater.live.pending import UNKNOWN, Pending
 from headwater.live.sessions import SessionStep
 from headwater.store.batch import GraphChanges, Vertices
@@ -59,7 +62,7 @@ class LiveSource:
             for step, rule in reach.sessions.items()
             if not self.endless
         ]
-        times = folder / self.name / "times"
+        times = times_folder(folder, self.name)
         self.pending = Pending(times, self._until, self._held, bool(self.sessions))
         self.alive = _Alive.none()
 
@@ -93,7 +96,7 @@ class LiveSource:
         self, ids: Ints, watermark: int, previous: int, known: Known
     ) -> tuple[Vertices, Ints, _Alive]:
         """New vertices and labels, given the records of the batch's edges; and who stays alive."""
-        new = ids[~_among(self.alive.ids, ids)]
+        new = ids[~places(self.alive.ids, ids)[1]]
         times = np.full(len(new), NO_TIME, np.int64) if self.endless else self.pending.at(new)
         if len(lost := new[times == UNKNOWN]):
             raise RunError(
@@ -187,7 +190,7 @@ class LiveGraph:
         for name, source in self.sources.items():
             found = [reached[name]] if name in reached else []
             found += [self._fresh[name]] if name in self._fresh else []
-            ids = _distinct(found)
+            ids = distinct(found)
             watermark = 2 * FOREVER - 1 if last else self._watermark
             new, past, self._alive[name] = source.reached(ids, watermark, self._previous, known)
             if len(new.ids):
@@ -203,31 +206,11 @@ class LiveGraph:
             source.pending.expire(self._watermark)
 
 
-def _among(known: Ints, ids: Ints) -> npt.NDArray[np.bool_]:
-    """Which ids are among some that stand in order."""
-    if not len(known):
-        return np.zeros(len(ids), bool)
-    place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-    found: npt.NDArray[np.bool_] = known[place] == ids
-    return found
-
-
-def _distinct(parts: list[Ints]) -> Ints:
-    """The distinct ids of some arrays, in order.
-
-    Sorted and compared with its neighbour: NumPy's own `unique` hashes, which takes twice as long.
-    """
-    ids = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-    return ids[np.append(True, ids[1:] != ids[:-1])] if len(ids) else ids
-
-
 def _records(key: Ints, time: Ints, sets: pa.ChunkedArray | None) -> tuple[Ints, Ints, Ints]:
     """A row for each record of each row's set."""
     if sets is None:
         empty = np.empty(0, np.int64)
         return empty, empty, empty
-    import pyarrow.compute as pc
-
     whole = sets.combine_chunks()
     parents = pc.list_parent_indices(whole).to_numpy()
     ids = pc.list_flatten(whole).to_numpy(zero_copy_only=False)

@@ -7,13 +7,15 @@ in a file of its own until every record in it is past.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from headwater.live import files
+from headwater.live.ids import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,44 +74,33 @@ class Pending:
 
     def restore(self, last_batch: int | None) -> None:
         """Read what the batches up to the last committed one left; a later one runs again."""
-        for file in sorted(self.folder.glob("*.arrow"), key=lambda file: int(file.stem)):
-            batch = int(file.stem)
+        for batch in list(files.batches(self.folder)):
             if last_batch is None or batch > last_batch:
-                file.unlink()
+                files.remove(self.folder, batch)
                 continue
-            with pa.OSFile(str(file)) as opened:
-                table = pa.ipc.open_file(opened).read_all()
+            table = files.read(self.folder, batch)
             self._take(batch, table["id"].to_numpy(), table["time"].to_numpy())
 
     def add(self, batch: int, ids: Ints, times: Ints) -> None:
         """Take the records of a batch, and keep them for a process that comes after this one."""
         if not len(ids):
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        table = pa.table({"id": ids, "time": times})
-        temporary = self.folder / f".{batch}.tmp"
-        with (
-            pa.OSFile(str(temporary), "wb") as opened,
-            pa.ipc.new_file(opened, table.schema) as writer,
-        ):
-            writer.write_table(table)
-        os.replace(temporary, self.folder / f"{batch}.arrow")
+        files.write(self.folder, batch, pa.table({"id": ids, "time": times}))
         self._take(batch, ids, times)
 
     def at(self, ids: Ints) -> Ints:
         """The times of records by id; `UNKNOWN` where none came."""
         times = np.full(len(ids), UNKNOWN, np.int64)
         for run in self._runs:
-            place = np.minimum(np.searchsorted(run.ids, ids), len(run.ids) - 1)
-            found = run.ids[place] == ids
-            times[found] = run.times[place[found]]
+            at, there = places(run.ids, ids)
+            times[there] = run.times[at[there]]
         return times
 
     def expire(self, watermark: int) -> None:
         """Forget what is past at a watermark, and is not held by a session."""
         for batch, (until, ids) in list(self._files.items()):
             if until <= watermark and not self.held(ids).any():
-                (self.folder / f"{batch}.arrow").unlink(missing_ok=True)
+                files.remove(self.folder, batch)
                 del self._files[batch]
         # Looking through all of it costs as much as it holds: only once it has doubled.
         if len(self) > 2 * self._purged + 1024:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from headwater.errors import RunError
 from headwater.flow.nodes import Source
+from headwater.live.files import flow_folder
 from headwater.live.graph import EXPIRIES, Expiry, LiveGraph
 from headwater.lowering.outputs import Live
 from headwater.store.catalog import LAZY
@@ -105,7 +106,7 @@ def going_on(plan: Plan, flow: Flow, writer: EmbeddedWriter, query_id: str) -> L
     """The graph as the store left it."""
     from headwater.capture.sink import micros
 
-    folder = writer.path / "live" / flow.name
+    folder = flow_folder(writer.path, flow.name)
     graph = LiveGraph(plan.reaches, plan.expiry, folder, frozenset(plan.steps))
     graph.restore(
         writer.last_batch(query_id), micros(writer.watermark(query_id)), writer.alive(flow.name)

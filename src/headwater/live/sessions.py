@@ -8,7 +8,6 @@ reached its end.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.flow.reach import FOREVER, NO_TIME, OWN_BATCH
+from headwater.live import files
+from headwater.live.ids import places
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,10 +78,8 @@ class SessionStep:
 
     def restore(self, last_batch: int | None) -> None:
         """Take what the last committed batch left."""
-        file = self.folder / f"{last_batch}.arrow"
-        if last_batch is not None and file.exists():
-            with pa.OSFile(str(file)) as opened:
-                table = pa.ipc.open_file(opened).read_all()
+        if last_batch is not None and files.place(self.folder, last_batch).exists():
+            table = files.read(self.folder, last_batch)
             self._held = Held(*(table[c].to_numpy(zero_copy_only=False) for c in _COLUMNS))
 
     def advance(
@@ -110,9 +109,8 @@ class SessionStep:
         held, until = self._held.id[order], reach[order]
         last = np.append(held[1:] != held[:-1], True)
         held, until = held[last], until[last]
-        place = np.minimum(np.searchsorted(held, ids), len(held) - 1)
-        found = held[place] == ids
-        due[found] = until[place[found]]
+        at, there = places(held, ids)
+        due[there] = until[at[there]]
         return due
 
     def _due(self, ends: Ints) -> Ints:
@@ -120,17 +118,10 @@ class SessionStep:
 
     def _keep(self, batch: int) -> None:
         """Write what is held, for a process that comes after this one."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         table = pa.table(dict(zip(_COLUMNS, self._held.columns(), strict=True)))
-        temporary = self.folder / f".{batch}.tmp"
-        with (
-            pa.OSFile(str(temporary), "wb") as opened,
-            pa.ipc.new_file(opened, table.schema) as writer,
-        ):
-            writer.write_table(table)
-        os.replace(temporary, self.folder / f"{batch}.arrow")
+        files.write(self.folder, batch, table)
         # The batch before is what a start finds when this one does not commit.
-        (self.folder / f"{batch - 2}.arrow").unlink(missing_ok=True)
+        files.remove(self.folder, batch - 2)
 
 
 def _merged(rows: Held, gap: int) -> Held:

@@ -29,6 +29,7 @@ from headwater.lowering.plain import Plain
 from headwater.lowering.rows import nullable
 from headwater.lowering.sources import Sources, unmarked
 from headwater.lowering.traced import marked
+from headwater.lowering.tracing import last_moment
 from headwater.names import KEY, ORDER, POSITION, PREFIX, RECORD, TIME
 from headwater.service.tokens import one_query
 
@@ -292,17 +293,17 @@ def _session_rows(node: nodes.Aggregate, eager: Eager) -> tuple[Part, DataFrame]
     assert isinstance(node.window, Session)
     assert isinstance(node.window.time, Ref)
     keys = [e.column for e in node.keys if not _makes_session(e)]
-    named = rows.df.select(*(key.alias(f"{PREFIX}key_{i}") for i, key in enumerate(keys)))
     time = F.col(node.window.time.text())
     if is_window(rows.df.select(time).schema[0].dataType):
-        time = time["end"] - F.expr("INTERVAL 1 MICROSECOND")
+        time = last_moment(time)
     df = rows.df.select(
         *(key.alias(f"{PREFIX}key_{i}") for i, key in enumerate(keys)),
         unmarked(time),
         *(as_array(rows, source) for source in rows.origins),
     )
     # Grouped values are compared, not shown: their hash is as good as they are.
-    df = df.withColumn(ID, identity_hash(named.schema.fields)).drop(*named.columns)
+    named = df.schema.fields[: len(keys)]
+    df = df.withColumn(ID, identity_hash(named)).drop(*(field.name for field in named))
     return Part("sessions", node.step, StructType([]), True, "eager", tuple(rows.origins)), df
 
 

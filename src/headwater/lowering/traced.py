@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from headwater.flow.watermarks import MARK
 from headwater.names import ORDER, PREFIX
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 LEFT, RIGHT = "__hw_left_", "__hw_right_"
-MARK = "spark.watermarkDelayMs"
 
 Origins = dict[str, bool]
 

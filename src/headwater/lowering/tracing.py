@@ -246,14 +246,15 @@ class Tracing(Lowering[Traced]):
 def _time_of_group(node: nodes.Aggregate, keys: StructType) -> Column | None:
     """An aggregate's event time: its window's last moment, or its event-time key."""
     if isinstance(node.window, Window | Session):
-        return _last_moment(quoted(node.window.column))
+        return last_moment(quoted(node.window.column))
     for field in keys.fields:
         if is_window(field.dataType):
-            return _last_moment(quoted(field.name))
+            return last_moment(quoted(field.name))
     for name in marked(keys):
         return unmarked(quoted(name))
     return None
 
 
-def _last_moment(window: Column) -> Column:
+def last_moment(window: Column) -> Column:
+    """The event time of what a window gives out."""
     return window["end"] - F.expr("INTERVAL 1 MICROSECOND")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.flow.reach import NO_TIME, OWN_BATCH, Reach
+from headwater.flow.reach import NO_TIME, OWN_BATCH
 from headwater.query import records
+from headwater.query.live import live_flows
 from headwater.store.batch import ID
 from headwater.store.batch import TIME as STORED_TIME
 
 if TYPE_CHECKING:
+    from headwater.query.live import LiveFlow
     from headwater.store.catalog import Source
     from headwater.store.reader import Reader
 
@@ -25,22 +26,17 @@ def final(reader: Reader, source: Source, ids: Ids) -> dict[int, bool | None]:
     """By record: whether it can reach no more; None where that is not known."""
     if not source.is_stream:
         return dict.fromkeys(ids.tolist(), True)
-    flow = reader.query(
-        "SELECT finished, json_extract(definition, '$.live')::VARCHAR AS live, query_id "
-        "FROM flows WHERE flow = ?",
-        [source.flow],
-    ).to_pylist()
-    live: dict[str, Any] | None = json.loads(flow[0]["live"]) if flow and flow[0]["live"] else None
-    if live is None or source.name not in live["reach"]:
+    flow = live_flows(reader).get(source.flow)
+    if flow is None or source.name not in flow.described:
         return dict.fromkeys(ids.tolist(), None)
-    if flow[0]["finished"]:
+    if flow.finished:
         return dict.fromkeys(ids.tolist(), True)
     known = dict.fromkeys(_in(reader, "vertices", source, ids), False)
     known |= dict.fromkeys(_in(reader, "labels", source, ids), True)
     answer: dict[int, bool | None] = {**dict.fromkeys(ids.tolist()), **known}
     rest = np.array([i for i in ids.tolist() if i not in known], np.int64)
     if len(rest):
-        answer |= _idle(reader, source, live, flow[0]["query_id"], rest)
+        answer |= _idle(reader, source, flow, rest)
     return answer
 
 
@@ -53,21 +49,17 @@ def _in(reader: Reader, table: str, source: Source, ids: Ids) -> list[int]:
     return list(rows["id"].to_pylist())
 
 
-def _idle(
-    reader: Reader, source: Source, live: dict[str, Any], query_id: str, ids: Ids
-) -> dict[int, bool | None]:
+def _idle(reader: Reader, source: Source, flow: LiveFlow, ids: Ids) -> dict[int, bool | None]:
     """Of records without a result: whether their reach is past.
 
     A step that holds no rows gives a record's results in the batch that reads it: there the time
     alone does not tell, unless the store keeps records and so knows that this one has been read.
     """
-    reach = Reach.from_json(live["reach"][source.name])
-    watermark = reader.query(
-        "SELECT epoch_us(max(watermark)) AS w FROM batches WHERE query_id = ?", [query_id]
-    )["w"][0].as_py()
+    reach = flow.reach(source.name)
+    watermark = flow.watermark(reader)
     own = records.found(reader, source, ids)
     times = own[STORED_TIME].cast(pa.int64()).fill_null(NO_TIME).to_numpy()
-    until = reach.until(times) if live["expiry"] == "tight" else reach.as_ananke(times)
+    until = reach.until(times) if flow.expiry == "tight" else reach.as_ananke(times)
     past = until <= (OWN_BATCH if watermark is None else watermark)
     unsure = bool(reach.sessions) or (not source.kept and reach.hands_on_at_once)
     found: list[int] = own[ID].to_pylist()

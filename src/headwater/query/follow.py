@@ -15,7 +15,7 @@ from headwater.errors import HeadwaterError
 from headwater.query import graph as graphs
 from headwater.query.results import ask, view
 from headwater.service.calls import Failed, Final, TimedOut
-from headwater.service.posting import as_json, post
+from headwater.service.posting import as_json, send
 from headwater.store.batch import SEQ
 
 if TYPE_CHECKING:
@@ -59,16 +59,18 @@ class Match:
         """The result's id."""
         return int(self.result["result_id"])
 
+    def to_dict(self) -> dict[str, Any]:
+        """The match as plain values."""
+        return {
+            "position": self.position,
+            "sink": self.sink,
+            "result": self.result,
+            "records": self.records.to_pylist(),
+        }
+
     def to_json(self) -> str:
         """The match as one line of JSON."""
-        return as_json(
-            {
-                "position": self.position,
-                "sink": self.sink,
-                "result": self.result,
-                "records": self.records.to_pylist(),
-            }
-        )
+        return as_json(self.to_dict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,17 +180,13 @@ def delivered(found: Iterator[Match], to: str) -> Iterator[Match]:
 
 def _webhook(url: str) -> Callable[[Match], None]:
     """POSTs a match; one that is not taken is tried again, with longer and longer pauses."""
-    import json
 
     def hand(match: Match) -> None:
-        body = json.loads(match.to_json())
         for attempt in range(_ATTEMPTS):
             try:
-                post(url, body, _TIMEOUT)
+                # Any answer will do: what is sent is a notice.
+                send(url, match.to_dict(), _TIMEOUT)
             except Final as error:
-                if "not JSON" in str(error):
-                    # Any answer will do: what is sent is a notice.
-                    return
                 raise HeadwaterError(
                     f"webhook {url} refused result {match.result_id}: {error}"
                 ) from error

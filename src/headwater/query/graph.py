@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from headwater.errors import HeadwaterError, UnknownId
-from headwater.flow.reach import Reach
+from headwater.live import files
+from headwater.live.files import flow_folder, times_folder
 from headwater.query.columns import TIME
+from headwater.query.live import live_flows
 from headwater.query.predicate import moment
 from headwater.store import batch as stored
 
@@ -139,26 +140,14 @@ class Parts:
         return rows.cast(schema)
 
 
-def live_flows(reader: Reader) -> dict[str, str]:
-    """The flows that keep a live graph, each with the id of its query."""
-    rows = reader.query(
-        "SELECT flow, query_id FROM flows WHERE json_extract(definition, '$.live') <> 'null'"
-    )
-    return {row["flow"]: row["query_id"] for row in rows.to_pylist()}
-
-
 def unbounded(reader: Reader) -> dict[str, str]:
     """By source of a live graph: why its records are kept until the flow is finished."""
-    rows = reader.query(
-        "SELECT json_extract(definition, '$.live.reach')::VARCHAR AS reach FROM flows "
-        "WHERE json_extract(definition, '$.live') <> 'null'"
-    )
-    found = {}
-    for text in rows["reach"].to_pylist():
-        for name, given in json.loads(text).items():
-            if (step := Reach.from_json(given).unbounded) is not None:
-                found[name] = str(step)
-    return found
+    return {
+        source: str(step)
+        for flow in live_flows(reader).values()
+        for source in flow.described
+        if (step := flow.reach(source).unbounded) is not None
+    }
 
 
 def parts(reader: Reader, catalog: Catalog, flow: str | None) -> Parts:
@@ -206,30 +195,24 @@ def labelled(reader: Reader, source: Source, *, past: bool) -> pa.Table:
 
 def safe_offset(reader: Located, catalog: Catalog, source: Source) -> pa.Table:
     """The first batch whose records of a source may be needed again, and its files."""
-    flow = reader.query(
-        "SELECT query_id, finished, json_extract(definition, '$.live.reach')::VARCHAR AS reach "
-        "FROM flows WHERE flow = ?",
-        [source.flow],
-    ).to_pylist()[0]
-    reach = Reach.from_json(json.loads(flow["reach"])[source.name])
+    flow = live_flows(reader)[source.flow]
+    reach = flow.reach(source.name)
     replayed = any(sink.is_lazy for sink in catalog.sinks_of(source))
     first: int | None = 0
     if not replayed and reach.unbounded is None and not reach.sessions:
         # A batch's file of times lies there for as long as one of its records may reach a result.
-        times = reader.path / "live" / source.flow / source.name / "times"
-        first = min((int(file.stem) for file in times.glob("[0-9]*.arrow")), default=None)
-    if flow["finished"] and not replayed:
+        folder = flow_folder(reader.path, source.flow)
+        first = next(files.batches(times_folder(folder, source.name)), None)
+    if flow.finished and not replayed:
         first = None
-    watermark = reader.query(
-        "SELECT epoch_us(max(watermark)) AS w FROM batches WHERE query_id = ?", [flow["query_id"]]
-    )["w"][0].as_py()
+    watermark = flow.watermark(reader)
     since = None if watermark is None or replayed else reach.alive_since(watermark)
     return reader.query(
         "SELECT make_timestamptz(?) AS event_time, b.batch, a.path, "
         "to_timestamp(a.modified / 1000.0) AS modified FROM batches b "
         f"LEFT JOIN arrivals a ON a.seq = b.seq AND a.source_no = {source.no} "
         "WHERE b.query_id = ? AND b.batch >= ? ORDER BY b.batch, a.modified, a.path LIMIT 1",
-        [since, flow["query_id"], first if first is not None else 1 << 62],
+        [since, flow.query_id, first if first is not None else 1 << 62],
     )
 
 

@@ -15,10 +15,11 @@ from pyspark.sql import functions as F
 
 from headwater.columns import identity_hash
 from headwater.flow import nodes
+from headwater.flow.watermarks import MARK
 from headwater.lowering import groups
 from headwater.lowering.eager import as_array, origin
 from headwater.lowering.outputs import result_id
-from headwater.lowering.traced import LEFT, MARK, RIGHT, Origins, Traced, marked
+from headwater.lowering.traced import LEFT, RIGHT, Origins, Traced, marked
 from headwater.names import KEY
 from headwater.replay import fates, shape
 from headwater.replay.ancestors import Range, ranges

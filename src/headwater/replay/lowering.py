@@ -17,11 +17,11 @@ from pyspark.sql import functions as F
 from headwater.columns import is_window, quoted
 from headwater.errors import UnsupportedError
 from headwater.flow import nodes
-from headwater.flow.watermarks import joins_streams
+from headwater.flow.watermarks import MARK, joins_streams
 from headwater.flow.windows import Session, microseconds
 from headwater.lowering.eager import Eager
 from headwater.lowering.sources import Sources, unmarked
-from headwater.lowering.traced import LEFT, MARK, RIGHT, Origins, Traced, marked
+from headwater.lowering.traced import LEFT, RIGHT, Origins, Traced, marked
 from headwater.names import KEY, TIME
 from headwater.replay.sessions import assign_sessions, is_session
 

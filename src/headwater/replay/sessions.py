@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructField, StructType
 
 from headwater.columns import is_window
+from headwater.flow.windows import SESSION_MARK
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 Times = npt.NDArray[np.int64]
 
-MARKER = "spark.sessionWindow"
 WINDOW_MARKER = "spark.timeWindow"
 SESSION = "headwater.session"
 
@@ -30,7 +30,7 @@ SESSION = "headwater.session"
 def is_session(field: StructField) -> bool:
     """Whether a column holds sessions, Spark's own or some that were assigned here."""
     metadata = field.metadata or {}
-    return is_window(field.dataType) and (MARKER in metadata or SESSION in metadata)
+    return is_window(field.dataType) and (SESSION_MARK in metadata or SESSION in metadata)
 
 
 def assign_sessions(
@@ -91,7 +91,9 @@ def merged(
 
 
 def _unmarked(field: StructField) -> StructField:
-    metadata: dict[str, Any] = {k: v for k, v in (field.metadata or {}).items() if k != MARKER}
+    metadata: dict[str, Any] = {
+        k: v for k, v in (field.metadata or {}).items() if k != SESSION_MARK
+    }
     metadata |= {WINDOW_MARKER: True, SESSION: True}
     return StructField(field.name, field.dataType, field.nullable, metadata)
 

@@ -33,6 +33,15 @@ _opener = build_opener(_NoRedirect)
 
 def post(url: str, event: Mapping[str, Any], timeout: float) -> Any:
     """The answer to an event, from JSON."""
+    body = send(url, event, timeout)
+    try:
+        return json.loads(body)
+    except ValueError:
+        raise Final(f"the answer is not JSON: {body[:60]!r}") from None
+
+
+def send(url: str, event: Mapping[str, Any], timeout: float) -> bytes:
+    """What is answered to an event, as it is."""
     request = Request(
         url,
         _body(event),
@@ -58,10 +67,7 @@ def post(url: str, event: Mapping[str, Any], timeout: float) -> Any:
         raise Failed(f"{type(error).__name__}: {error}") from error
     if len(body) > MOST_BYTES:
         raise Final(f"the answer is longer than {MOST_BYTES} bytes")
-    try:
-        return json.loads(body)
-    except ValueError:
-        raise Final(f"the answer is not JSON: {body[:60]!r}") from None
+    return bytes(body)
 
 
 def as_json(values: Mapping[str, Any]) -> str:
