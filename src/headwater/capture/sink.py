@@ -22,11 +22,12 @@ from headwater.capture.write import hand_on
 from headwater.errors import RunError
 from headwater.flow.nodes import Source
 from headwater.flow.reach import NO_TIME
+from headwater.live.reading import read_times
 from headwater.lowering.identity import has_files
 from headwater.store.batch import ID, TIME, Batch, ResultSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -72,6 +73,7 @@ class CaptureSink:
         on_batch: Callable[[BatchInfo], None] | None,
         live: LiveGraph | None = None,
         resolve: Resolve | None = None,
+        in_files: Sequence[Source] = (),
     ) -> None:
         self.failure: BaseException | None = None
         self._at_work = threading.Lock()
@@ -84,6 +86,7 @@ class CaptureSink:
         self._on_batch = on_batch
         self._live = live
         self._resolve = resolve
+        self._in_files = in_files
         self.finishing = False
         """Whether the next batch is the flow's last."""
         self.silence: Silence | None = None
@@ -146,8 +149,12 @@ class CaptureSink:
             part, records = self._still.pop()
             decoded.records[part.name] = decode_records(part, records.toArrow())
         watermark = self._checkpoint.watermark(batch) if self._checkpoint else None
+        arrivals = {} if self._arrivals is None else self._arrivals.new()
         if self._live is not None:
             came = _times(decoded, self._live.steps)
+            for source in self._in_files:
+                paths = [arrival.path for arrival in arrivals[source.name]]
+                came[source.name] = read_times(source, paths, self._flow.spark)
             self._live.begin(batch, micros(watermark), came, _sessions(decoded))
             for name, (ids, times) in came.items():
                 if self.silence is not None and len(ids) and name not in self._live.steps:
@@ -161,7 +168,7 @@ class CaptureSink:
                 results=decoded.results,
                 records=decoded.records,
                 files=self._new_files(decoded),
-                arrivals={} if self._arrivals is None else self._arrivals.new(),
+                arrivals=arrivals,
                 graph=self._live,
                 last=last,
                 resolve=self._resolve,

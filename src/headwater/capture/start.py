@@ -96,8 +96,9 @@ def start(
             binding = bind(flow, modes, outputs, owner, place, plan)
             graph = None if plan is None else going_on(plan, flow, owner, binding.query_id)
             resolve = resolver(flow, owner, plan)
+            in_files = () if plan is None else plan.in_files
             sink = CaptureSink(
-                flow, outputs, owner, binding.query_id, place, on_batch, graph, resolve
+                flow, outputs, owner, binding.query_id, place, on_batch, graph, resolve, in_files
             )
             sink.finishing = place.is_finishing()
             sink.silence = silence
@@ -142,7 +143,7 @@ def _silence(
             f"idle_after={idle_after!r} moves the watermark of a run that goes on, by the times "
             "that a live graph knows: it needs live=True and no available_now"
         )
-    known = {name: node for name, node in flow.sources.items() if name in plan.told.sources}
+    known = {name: node for name, node in flow.sources.items() if name in plan.bounded}
     delays = {name: microseconds(node.watermark or "0 seconds") for name, node in known.items()}
     return Silence(microseconds(idle_after) / 1_000_000, delays)
 

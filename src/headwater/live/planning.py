@@ -11,6 +11,7 @@ from headwater.errors import RunError
 from headwater.flow.nodes import Source
 from headwater.live.files import flow_folder
 from headwater.live.graph import EXPIRIES, Expiry, LiveGraph
+from headwater.live.reading import times_in_files
 from headwater.lowering.outputs import Live
 from headwater.store.catalog import LAZY
 
@@ -40,14 +41,20 @@ class Plan:
     """The flow's steps, by name."""
     steps: tuple[str, ...] = ()
     """Those whose rows are in the graph as well."""
+    in_files: tuple[Source, ...] = ()
+    """The sources whose records' times are read from their files, beside the flow's plan."""
+
+    @property
+    def bounded(self) -> frozenset[str]:
+        """The sources and steps whose rows are past at some watermark."""
+        return frozenset(name for name, r in self.reaches.items() if r.unbounded is None)
 
     @property
     def told(self) -> Live:
         """What the flow's plan has to tell the graph, batch by batch."""
-        bounded = {name: r for name, r in self.reaches.items() if r.unbounded is None}
-        sessions = {step for reach in bounded.values() for step in reach.sessions}
+        sessions = {step for name in self.bounded for step in self.reaches[name].sessions}
         return Live(
-            frozenset(bounded).difference(self.steps),
+            self.bounded.difference(self.steps, (node.name for node in self.in_files)),
             tuple(self.nodes[step] for step in sorted(sessions)),
             tuple(self.nodes[step] for step in self.steps),
         )
@@ -99,7 +106,13 @@ def planned(
         )
     starts = {**sources, **{step: above[step] for step in named}}
     reaches = {name: flow.reach(node, traced) for name, node in starts.items()}
-    return Plan(rule, reaches, bool(lazy), above, named)
+    sinks = list(flow.sinks.values())
+    in_files = tuple(
+        node
+        for name, node in sources.items()
+        if reaches[name].unbounded is None and times_in_files(node, sinks)
+    )
+    return Plan(rule, reaches, bool(lazy), above, named, in_files)
 
 
 def going_on(plan: Plan, flow: Flow, writer: EmbeddedWriter, query_id: str) -> LiveGraph:

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from headwater.columns import identity_hash, is_window, quoted
 from headwater.flow import nodes
-from headwater.flow.determinism import why_not
+from headwater.flow.first_filters import wanted_first
 from headwater.flow.terms import Ref, unaliased
 from headwater.flow.windows import Session
 from headwater.lowering.ancestors import Ancestors
@@ -34,7 +34,7 @@ from headwater.names import KEY, ORDER, POSITION, PREFIX, RECORD, TIME
 from headwater.service.tokens import one_query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from headwater.flow.expressions import Expr
     from headwater.lowering.tracing import Tracing
@@ -242,34 +242,10 @@ def _times(
     source: nodes.Source, frame: DataFrame, sinks: Iterable[nodes.Node]
 ) -> tuple[Part, DataFrame]:
     """The ids and times of a source's records, without those that every path filters out."""
-    wanted: Column | None = F.lit(False)
-    for conditions in _first_filters(source, sinks):
-        if not conditions or wanted is None:
-            wanted = None
-            break
-        wanted = wanted | reduce(Column.__and__, conditions)
+    wanted = wanted_first(source, sinks)
     kept = frame if wanted is None else frame.filter(wanted)
     df = kept.select(quoted(RECORD).alias(ID), F.col(TIME))
     return Part("times", source.name, StructType([])), df
-
-
-def _first_filters(source: nodes.Source, sinks: Iterable[nodes.Node]) -> Iterator[list[Column]]:
-    """For each step that reads a source, the conditions on the record that come first."""
-    steps = {node.step: node for sink in sinks for node in sink.upstream()}
-    readers: dict[str, list[nodes.Node]] = {}
-    for node in steps.values():
-        for above in node.inputs:
-            readers.setdefault(above.step, []).append(node)
-
-    def along(step: str) -> Iterator[list[Column]]:
-        for node in readers.get(step, ()):
-            if isinstance(node, nodes.Filter) and why_not(node) is None:
-                for further in along(node.step):
-                    yield [node.condition.column, *further]
-            else:
-                yield []
-
-    return along(source.step)
 
 
 def _step_rows(node: nodes.Node, eager: Eager) -> tuple[Part, DataFrame]:

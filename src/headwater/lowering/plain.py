@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,6 +16,8 @@ from headwater.lowering.functions import mapped, serviced
 from headwater.lowering.rows import flat_mapped
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headwater.flow import nodes
 
 
@@ -132,6 +135,22 @@ def read(spark: SparkSession, node: nodes.Source) -> DataFrame:
     return (
         reader.format(node.format).schema(node.schema).options(**dict(node.options)).load(node.path)
     )
+
+
+def read_again(
+    spark: SparkSession, node: nodes.Source, paths: Sequence[str] | None = None
+) -> DataFrame:
+    """The records of a source of files, not as a stream; of some of its files if they are named."""
+    assert node.format is not None
+    assert node.path is not None
+    reader = spark.read.format(node.format).schema(node.schema).options(**dict(node.options))
+    if paths is not None:
+        # These are names of files, whatever characters they have.
+        reader = reader.option("__globPaths__", "false")
+    if os.path.isdir(node.path):
+        # So that columns which Spark takes from folder names are there as they were.
+        reader = reader.option("basePath", node.path)
+    return reader.load([node.path] if paths is None else list(paths))
 
 
 def watermarked(df: DataFrame, node: nodes.Source) -> DataFrame:

@@ -17,6 +17,7 @@ from headwater.capture.decode import arrow_schema
 from headwater.columns import quoted
 from headwater.errors import StoreError
 from headwater.lowering.identity import file_positions, has_files, id_column, position_column
+from headwater.lowering.plain import read_again
 from headwater.lowering.sources import Sources, event_time
 from headwater.names import POSITION, RECORD, TIME
 from headwater.replay.lowering import BATCH, as_event_time
@@ -92,7 +93,7 @@ class Past:
                 _require(source, file["path"], file["modified"])
         if not files:
             return Reading(_timed(node, _empty(self.spark, node)), None)
-        records = self._load(node, [local(path) for path, *_ in files])
+        records = read_again(self.spark, node, [local(path) for path, *_ in files])
         frame = _identified(node, records).withColumn(FILE, F.col("_metadata.file_path"))
         if part.positions is not None:
             frame = frame.withColumn(POSITION, position_column(node))
@@ -107,24 +108,11 @@ class Past:
         return Reading(_timed(node, frame), min(batch for _, batch, *_ in files))
 
     def _static(self, node: nodes.Source, part: Slice) -> DataFrame:
-        frame = _identified(node, self._load(node, [str(node.path)], patterns=True))
+        frame = _identified(node, read_again(self.spark, node))
         if part.positions is not None:
             frame = frame.withColumn(POSITION, position_column(node))
             frame = _narrowed(node, frame, part).drop(POSITION)
         return frame.withColumn(BATCH, F.lit(0).cast("bigint"))
-
-    def _load(self, node: nodes.Source, paths: list[str], *, patterns: bool = False) -> DataFrame:
-        assert node.format is not None
-        assert node.path is not None
-        reader = self.spark.read.format(node.format).schema(node.schema)
-        reader = reader.options(**dict(node.options))
-        if not patterns:
-            # These are names of files, whatever characters they have.
-            reader = reader.option("__globPaths__", "false")
-        if os.path.isdir(node.path):
-            # So that columns which Spark takes from folder names are there as they were.
-            reader = reader.option("basePath", node.path)
-        return reader.load(paths)
 
     def _kept(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
         self._require_whole(source, part)
