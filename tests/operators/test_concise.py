@@ -55,7 +55,7 @@ def test_concise(flow: hw.Flow, lab: Lab) -> None:
     assert interpreted(flow, lab, 2) == told
     assert {choice.mode for choice in choose(flow, "auto").values()} == {"ancestors"}
     # A result follows from its records alone.
-    store = lab.store(2)
+    store = lab.store(1)
     for sink in ("most", "both", "nested"):
         for result in store.results(sink)["result_id"].to_pylist():
             assert store.replay(sink, result).matches

@@ -77,7 +77,7 @@ def test_group_functions(flow: hw.Flow, lab: Lab) -> None:
         "most": [(((0.0, 10.0), 2), {"a": {1, 2, 4}}), (((10.0, 20.0), -8), {"a": {5, 7}})],
     }
     assert interpreted(flow, lab, 2) == found
-    assert times_of(lab.store(2), "some") == [9.999999, 9.999999, 9.999999, 19.999999]
+    assert times_of(lab.store(1), "some") == [9.999999, 9.999999, 9.999999, 19.999999]
     assert {choice.mode for choice in choose(flow, "auto").values()} == {"ancestors"}
 
 

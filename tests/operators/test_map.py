@@ -66,7 +66,7 @@ def test_map(flow: hw.Flow, lab: Lab) -> None:
         "arrow": [((-7, 3), {"a": {3}}), ((-7, 3), {"a": {3}}), ((-9, 4), {"a": {4}})],
     }
     assert interpreted(flow, lab, 2) == told
-    assert times_of(lab.store(2), "rows") == [0, 0, 1, 2, 2, 3]
+    assert times_of(lab.store(1), "rows") == [0, 0, 1, 2, 2, 3]
 
 
 def test_a_function_is_called_once_for_a_row_whatever_comes_after(

@@ -19,7 +19,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headwater as hw
-from headwater.testing.graph_checking import check_graph
+from headwater.examples import NAMES, load
+from headwater.testing.graph_checking import Checked, check_graph
 from tests.random_flows.comparing import compare
 from tests.random_flows.running import recorded_input, stored
 from tests.restart import job
@@ -109,14 +110,38 @@ def test_the_live_graph_survives(spark: SparkSession, tmp_path: Path) -> None:
     for n, point in enumerate(POINTS[1:]):
         assert killed.run(point, 3 * n + 2) == -signal.SIGKILL
     assert killed.run() == 0
-    store = check(spark, tmp_path)
-    flow = job.flow(spark, tmp_path)
-    given = recorded_input(flow, tmp_path / "checkpoint", tmp_path)
-    checked = check_graph(store.follow(wait=False), list(flow.sinks.values()), given)
-    assert not checked.violations, "\n".join(checked.violations)
+    checked = check_live(spark, tmp_path)
     assert checked.labels > 20
     assert checked.alive
     assert checked.shared
+
+
+def check_live(spark: SparkSession, home: Path, late: bool = True) -> Checked:
+    """The same for the graph, as the checker finds it."""
+    store = check(spark, home, late)
+    flow = job.flow(spark, home)
+    given = recorded_input(flow, home / "checkpoint", home)
+    checked = check_graph(store.follow(wait=False), list(flow.sinks.values()), given)
+    assert not checked.violations, "\n".join(checked.violations[:10])
+    return checked
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_the_live_graph_of_an_example_survives(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    example = load(name)
+    example.generate(
+        tmp_path / example.SOURCE, 1_500 if name != "object_annotation" else 300, files=5
+    )
+    (tmp_path / job.LIVE).touch()
+    (tmp_path / job.EXAMPLE).write_text(name)
+    killed = Job(tmp_path)
+    for n, point in enumerate(POINTS[1:]):
+        assert killed.run(point, 2 * n + 1) == -signal.SIGKILL
+    assert killed.run() == 0
+    assert check_live(spark, tmp_path, late=False).records > 10
 
 
 @pytest.mark.long
