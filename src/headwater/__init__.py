@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from headwater.flow.flow import Flow
     from headwater.flow.frame import Frame
     from headwater.query import Store, to_spark
+    from headwater.reduce.run import Reduction, reduce_job
+    from headwater.reduce.sink import ReducedBatch
     from headwater.store import open  # noqa: A004
 
 __version__ = "0.1.0"
@@ -36,6 +38,8 @@ __all__ = [
     "HeadwaterError",
     "IdCollision",
     "PredicateError",
+    "ReducedBatch",
+    "Reduction",
     "Run",
     "RunError",
     "Store",
@@ -45,6 +49,7 @@ __all__ = [
     "UnsupportedError",
     "deterministic",
     "open",
+    "reduce_job",
     "to_spark",
 ]
 
@@ -52,10 +57,13 @@ _WHERE = {
     "BatchInfo": "headwater.capture.sink",
     "Flow": "headwater.flow.flow",
     "Frame": "headwater.flow.frame",
+    "ReducedBatch": "headwater.reduce.sink",
+    "Reduction": "headwater.reduce.run",
     "Run": "headwater.capture.run",
     "Store": "headwater.query",
     "deterministic": "headwater.flow.determinism",
     "open": "headwater.store",
+    "reduce_job": "headwater.reduce.run",
     "to_spark": "headwater.query",
 }
 """Imported when first asked for: Spark's workers import this package and need none of it."""

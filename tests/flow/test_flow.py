@@ -22,6 +22,8 @@ def test_the_public_names_are_fixed() -> None:
         "HeadwaterError",
         "IdCollision",
         "PredicateError",
+        "ReducedBatch",
+        "Reduction",
         "Run",
         "RunError",
         "Store",
@@ -31,6 +33,7 @@ def test_the_public_names_are_fixed() -> None:
         "UnsupportedError",
         "deterministic",
         "open",
+        "reduce_job",
         "to_spark",
     ]
 

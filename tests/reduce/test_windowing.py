@@ -47,7 +47,7 @@ randoms = st.randoms(use_true_random=False)
 
 
 class TestExactness:
-    @settings(max_examples=amount(100, 2000), deadline=None)
+    @settings(max_examples=amount(100, 500), deadline=None)
     @given(jobs(), randoms, st.sampled_from([0, 30, 100]))
     def test_while_all_is_in_the_window_it_is_a_contraction(
         self, told: list[Element], random: Random, percent: int
@@ -60,7 +60,7 @@ class TestExactness:
         assert mine.names.equals(whole.names)
         assert (mine.kept.tolist(), mine.elements) == (whole.kept.tolist(), len(stream))
 
-    @settings(max_examples=amount(100, 2000), deadline=None)
+    @settings(max_examples=amount(100, 500), deadline=None)
     @given(st.one_of(jobs(), cyclic_jobs()), randoms, st.integers(0, 10))
     def test_what_a_small_window_finds_is_true(
         self, told: list[Element], random: Random, size: int
@@ -72,7 +72,7 @@ class TestExactness:
         for effect, cause in zip(found.source.tolist(), found.destination.tolist(), strict=True):
             assert numbers[cause] in below[numbers[effect]]
 
-    @settings(max_examples=amount(100, 1000), deadline=None)
+    @settings(max_examples=amount(100, 500), deadline=None)
     @given(jobs(), randoms, st.integers(0, 8), st.integers(1, 7))
     def test_cuts_and_bytes_change_nothing(
         self, told: list[Element], random: Random, size: int, cut: int
@@ -91,7 +91,7 @@ class TestExactness:
         assert seen.issuperset(state.gone.tolist())
         assert state.hot.elements == len(stream)
 
-    @settings(max_examples=amount(100, 2000), deadline=None)
+    @settings(max_examples=amount(100, 500), deadline=None)
     @given(jobs(), randoms, st.integers(1, 9), st.sampled_from([0, 30, 100]))
     def test_handing_on_loses_nothing_that_the_window_has(
         self, told: list[Element], random: Random, cut: int, percent: int

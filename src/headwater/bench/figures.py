@@ -2,7 +2,8 @@
 
 `python -m headwater.bench.figures docs/capture.md REPORT...` writes the tables between the page's
 markers and the picture beside the page, from what `headwater bench capture --json`, `bench storage
---json` and `bench replay --json` printed. `docs/live-costs.md` takes those of `bench live --json`.
+--json` and `bench replay --json` printed. `docs/live-costs.md` takes those of `bench live --json`,
+`docs/reduce.md` those of `bench reduce --json`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from xml.sax.saxutils import escape
 BEGIN = "<!-- begin: python -m headwater.bench.figures -->"
 END = "<!-- end -->"
 MODES = ("ancestors", "intervals", "eager")
-LEFT_OUT = ("rates", "batches", "goal", "seconds", "of pairs", "results", "edges", "results asked")
+LEFT_OUT = (
+    "rates",
+    "batches",
+    "goal",
+    "seconds",
+    "of pairs",
+    "results",
+    "edges",
+    "results asked",
+    "levels",
+)
 
 Row = Mapping[str, Any]
 
@@ -217,9 +228,9 @@ def main(arguments: list[str]) -> None:
     """Write the figures of some reports into a page."""
     page, *files = map(Path, arguments)
     reports = [json.loads(file.read_text()) for file in files]
-    shown = PICTURES[page.stem]
-    drawn = shown.draw([table for report in reports for table in tables_of(report)])
-    if drawn:
+    shown = PICTURES.get(page.stem)
+    drawn = shown and shown.draw([table for report in reports for table in tables_of(report)])
+    if shown and drawn:
         (page.parent / shown.file).write_text(drawn)
     page.write_text(updated(page.read_text(), reports, shown if drawn else None))
 

@@ -13,14 +13,17 @@ from headwater.cli import (
     bench,
     demo,
     doctor,
+    export,
     forward,
     graph,
     marks,
+    reduce,
     replay,
     results,
     run,
     stats,
     why_not,
+    workflow,
 )
 from headwater.errors import HeadwaterError
 
@@ -87,6 +90,11 @@ app.command(context_settings={"ignore_unknown_options": True})(replay.replay)
 app.command("why-not", context_settings={"ignore_unknown_options": True})(why_not.why_not)
 app.command()(graph.graph)
 app.command()(graph.watch)
+app.command(context_settings={"ignore_unknown_options": True})(export.export)
+app.command()(reduce.reduce)
+app.command()(workflow.jobs)
+app.command()(workflow.depends)
+app.command()(workflow.paths)
 app.command()(marks.mark)
 app.command()(marks.marks)
 app.command()(marks.marked)

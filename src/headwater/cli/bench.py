@@ -76,6 +76,18 @@ class Part(StrEnum):
     all = "all"
 
 
+class ReducePart(StrEnum):
+    """What of reducing is measured."""
+
+    throughput = "throughput"
+    memory = "memory"
+    ceiling = "ceiling"
+    partitions = "partitions"
+    disorder = "disorder"
+    entities = "entities"
+    all = "all"
+
+
 class Domain(StrEnum):
     """The use cases of Ananke's evaluation, two queries each."""
 
@@ -286,6 +298,56 @@ def live(
 
 
 @app.command()
+def reduce(
+    part: Annotated[
+        list[ReducePart] | None, typer.Option(help="What to measure.", show_default="throughput")
+    ] = None,
+    edges: Annotated[
+        int | None,
+        typer.Option(
+            min=1_000, help="Edges; of entities, dependencies.", show_default="the part's own"
+        ),
+    ] = None,
+    pairs: Annotated[int, typer.Option(min=1, help="Runs of each variant.")] = 3,
+    cores: Annotated[
+        str, typer.Option(metavar="N,…", help="Through Spark: with so many cores.")
+    ] = "1,2",
+    folder: Folder = None,
+    json: Json = False,
+) -> None:
+    """What reducing foreign provenance costs, on the generated provenance of a hashtag count.
+
+    throughput and memory run whole jobs through Spark, each in a process bound to its cores. The
+    other parts feed the same reducers and the same store directly.
+
+    Example: `headwater bench reduce --edges 1000000 --pairs 1 --cores 1,2`
+    """
+    from headwater.bench.reduce import PARTS, measure
+    from headwater.cli.progress import counted
+
+    asked = [each.value for each in part or [ReducePart.throughput]]
+    chosen = [name for name in PARTS if name in asked or ReducePart.all in asked]
+    report: dict[str, Any] = {"machine": machine(), "suites": {}}
+    for name in chosen:
+        with counted(f"bench reduce, {name}") as progress:
+            tables = list(
+                measure(
+                    name,
+                    edges=edges,
+                    pairs=pairs,
+                    cores=_numbers("--cores", cores),
+                    folder=folder,
+                    progress=progress,
+                )
+            )
+        report["suites"][name] = [table.as_dict() for table in tables]
+        if not json:
+            for table in tables:
+                show(table)
+    finish(report, json)
+
+
+@app.command()
 def storage(
     events: Annotated[int, typer.Option(min=1_000, help="Events.")] = 100_000,
     payload: Annotated[
@@ -392,6 +454,14 @@ def queries(
     facts = {name: value for name, value in figures.items() if name not in by_asker}
     for line in (facts, machine()):
         out.print(" · ".join(f"{name} {value}" for name, value in line.items()), style="dim")
+
+
+def _numbers(name: str, text: str) -> list[int]:
+    """Numbers from 1, separated by commas."""
+    found = [int(each) if each.strip().isdecimal() else 0 for each in text.split(",")]
+    if min(found) < 1 or len(set(found)) < len(found):
+        raise typer.BadParameter(f"{text!r} is not a list of numbers like 1,2", param_hint=name)
+    return found
 
 
 def show(table: Any) -> None:

@@ -34,10 +34,12 @@ class Totals:
 
 
 @contextmanager
-def progress(doing: str, batches: int | None = None, shown: bool = True) -> Iterator[Totals]:
+def progress(
+    doing: str, batches: int | None = None, shown: bool = True, counting: type[Totals] = Totals
+) -> Iterator[Totals]:
     """A progress bar on stderr, moved by giving what it yields as `on_batch`.
 
-    Without a number of `batches` to expect, it only counts.
+    Without a number of `batches` to expect, it only counts. `counting` says what is counted.
     """
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -60,7 +62,7 @@ def progress(doing: str, batches: int | None = None, shown: bool = True) -> Iter
             done = totals.batches if batches is None else min(totals.batches, batches)
             bar.update(task, completed=done, totals=str(totals))
 
-        totals = Totals(changed)
+        totals = counting(changed)
         yield totals
         bar.update(task, total=1, completed=1, totals=str(totals))
 

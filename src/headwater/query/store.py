@@ -18,9 +18,11 @@ from headwater.query import (
     partial,
     results,
     stats,
+    workflow,
 )
 from headwater.query import graph as graphs
 from headwater.query.edges import Edges
+from headwater.query.jobs import JobQueries
 from headwater.query.predicate import Selection, Time
 from headwater.store import ids as record_ids
 from headwater.store.catalog import Catalog, Sink, Source
@@ -29,6 +31,9 @@ from headwater.store.marks import erased_among
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from headwater.export import Exported
+    from headwater.export.choosing import Direction
+    from headwater.export.files import Target
     from headwater.flow.flow import Flow
     from headwater.query.erasing import EraseReport
     from headwater.query.follow import GraphChange, Match
@@ -40,7 +45,7 @@ if TYPE_CHECKING:
 ResultIds: TypeAlias = "int | Sequence[int] | pa.Array | pa.ChunkedArray"
 
 
-class Store:
+class Store(JobQueries):
     """Results, the source records they came from, and the results that records reached.
 
     Answers are `pyarrow.Table`s; times are UTC.
@@ -69,9 +74,11 @@ class Store:
 
     def backward(
         self,
-        sink: str,
+        sink: str | None = None,
         result_id: ResultIds | None = None,
         *,
+        entity: str | None = None,
+        steps: bool = False,
         where: str | None = None,
         since: Time | None = None,
         until: Time | None = None,
@@ -84,7 +91,11 @@ class Store:
         `columns=False` answers without the records' own columns, and so without the source.
         `to` names a source, to leave out the others, or a step: then the answer has the rows of
         that step which the result came from, in place of the records behind them.
+        `entity` asks across jobs and flows instead: `id`, `kind`, `job`, `event_time` of the
+        workflow's inputs that it depends on; with `steps`, of the entities between jobs as well.
         """
+        if entity is not None:
+            return workflow.reached(self._edges, entity, "backward", steps=steps)
         known = self._sink(sink)
         selection, many = self._selection(result_id, where, since, until)
         if to is not None and to not in {s.name for s in self._catalog.sources_of(known)}:
@@ -102,9 +113,11 @@ class Store:
 
     def forward(
         self,
-        source: str,
-        id: object,
+        source: str | None = None,
+        id: object = None,
         *,
+        entity: str | None = None,
+        steps: bool = False,
         sink: str | None = None,
         where: str | None = None,
         since: Time | None = None,
@@ -114,7 +127,12 @@ class Store:
 
         `id` is the record's id or the user's own value (text; a tuple for several id columns), or a
         list of them; then the first column is `id`. `final` is whether no more can come, if known.
+        `entity` asks across jobs and flows instead, as in `backward`, for the workflow's outputs.
         """
+        if entity is not None:
+            return workflow.reached(self._edges, entity, "forward", steps=steps)
+        if source is None:
+            raise HeadwaterError("forward needs a source and an id, or entity=")
         known = self._source(source)
         many = isinstance(id, _LISTS)
         asked = np.array(
@@ -336,6 +354,51 @@ class Store:
             dry_run=dry_run,
         )
 
+    def export(
+        self,
+        to: Target,
+        *,
+        format: str = "prov-json",
+        sink: str | None = None,
+        result_id: ResultIds | None = None,
+        source: str | None = None,
+        id: object = None,
+        entity: str | None = None,
+        direction: Direction = "backward",
+        where: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        batches: tuple[int | None, int | None] | None = None,
+        columns: bool = True,
+    ) -> Exported:
+        """Write results, their records and what connects them to a file, or to a binary stream.
+
+        `format` is `prov-json`, `prov-n`, `dot`, `graphml` or `openlineage`. What is written is the
+        answer of `backward` (`sink` and `result_id`), of `forward` (`source` and `id`), or of
+        either for an `entity`; or else all results, or those of a `sink`, `where` a condition
+        holds, in a span of event time or of `batches` (the first and the last). A file appears
+        whole or not at all.
+        """
+        from headwater import export
+
+        self._refresh()
+        known = None if source is None else self._source(source)
+        given = list(result_id) if isinstance(result_id, tuple) else result_id
+        asked = export.Asked(
+            sink=None if sink is None else self._sink(sink),
+            results=None if given is None else tuple(_result_id(one) for one in _values(given)),
+            source=known,
+            records=None if id is None else self._records(known, id),
+            entity=entity,
+            direction=direction,
+            selection=Selection.of(None, where, since, until),
+            batches=batches,
+            columns=columns,
+        )
+        return export.export(
+            self._edges, asked, to, format, lambda: getattr(self, asked.direction)(entity=entity)
+        )
+
     def sources(self) -> pa.Table:
         """The registered sources."""
         return self._reader.query("SELECT flow, name, definition FROM sources ORDER BY source_no")
@@ -449,6 +512,13 @@ class Store:
         given = list(result_id) if isinstance(result_id, tuple) else result_id
         asked = tuple(_result_id(one) for one in _values(given))
         return Selection.of(asked, where, since, until), isinstance(given, _LISTS)
+
+    def _records(self, source: Source | None, id: object) -> tuple[int, ...]:
+        """The ids of records, as the user gave them."""
+        if source is None:
+            return ()
+        query = self._reader.query
+        return tuple(record_ids.resolved(source, one, query) for one in _values(id))
 
     def _require(self, sink: Sink, result_id: int) -> None:
         if not results.exists(self._reader, sink, result_id):

@@ -208,27 +208,41 @@ class _Reducer:
 
         It is the vertex itself if it has no such edges, or is not to be eliminated.
         """
-        if start in self.fixed or (start not in hot and start not in self.gone):
+        if start in self.fixed:
             return {start: _NOTHING}
+        if start not in self.gone:
+            return dict(hot.get(start, {})) or {start: _NOTHING}
         ends: dict[int, Note] = {}
-        seen: dict[int, Note] = {}
-        waiting = [(start, _NOTHING)]
-        while waiting:
-            vertex, note = waiting.pop()
-            if (known := seen.get(vertex)) is not None:
-                if known[0] | note[0] == known[0]:
-                    continue
-                note = _both(known, note)
-            seen[vertex] = note
+        notes = {start: _NOTHING}
+        for vertex in self._walk(start, window):
+            note = notes[vertex]
             passed = vertex not in self.fixed
             reduced = hot.get(vertex, {}) if passed else {}
             told = window.get(vertex, {}) if passed and vertex in self.gone else {}
             if not (reduced or told):
                 ends[vertex] = _both(ends.get(vertex, _NOTHING), note)
-            for end, more in reduced.items():
-                ends[end] = _both(ends.get(end, _NOTHING), _both(note, more))
-            waiting.extend((end, _both(note, more)) for end, more in told.items())
+            for links, found in ((reduced, ends), (told, notes)):
+                for end, more in links.items():
+                    found[end] = _both(found.get(end, _NOTHING), _both(note, more))
         return ends
+
+    def _walk(self, start: int, window: Edges) -> list[int]:
+        """The vertices that the window leads to, each after all that lead to it (but on cycles)."""
+        done: list[int] = []
+        seen = {start}
+        path = [(start, iter(window.get(start, ())))]
+        while path:
+            vertex, left = path[-1]
+            for end in left:
+                if end not in seen:
+                    seen.add(end)
+                    passes = end in self.gone and end not in self.fixed
+                    path.append((end, iter(window.get(end, ()) if passes else ())))
+                    break
+            else:
+                done.append(vertex)
+                path.pop()
+        return done[::-1]
 
     def block(self, whole: Block, elements: int) -> Block:
         """The state as a block; names and functions are those of another."""

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.errors import StoreError
-from headwater.store import compaction, ingest, owners
+from headwater.store import compaction, ingest, owners, runs
 from headwater.store.batch import Batch, Committed, FlowRegistration
 from headwater.store.catalog import Catalog, Source
 from headwater.store.database import connect
@@ -145,10 +145,26 @@ class EmbeddedWriter:
             return committed
 
     def compact(self) -> None:
-        """Sort the edges that came since the last compaction by record."""
+        """Sort the edges that came since the last compaction by record, and jobs' dependencies."""
         with self._transaction("compacting edges"):
             compaction.compact(self._connection, self._seq)
+            runs.compact(self._connection)
         self._tail = 0
+
+    @contextlib.contextmanager
+    def working(self, doing: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The writer's connection, for work on temporary tables while nobody else writes."""
+        with self._lock:
+            try:
+                yield self._connection
+            except (duckdb.Error, pa.ArrowException, OSError) as error:
+                raise explained(error, self.path, doing) from error
+
+    @contextlib.contextmanager
+    def transaction(self, doing: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The writer's connection in a transaction: all that is done meanwhile, or nothing."""
+        with self._transaction(doing):
+            yield self._connection
 
     def prune(self, source: str, before: datetime) -> int:
         """Delete the kept records of `source` older than `before` that reached no result."""

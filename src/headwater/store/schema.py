@@ -19,6 +19,14 @@
 | `erased` | record whose contents were erased | `source_no`, `id`, `reason`, `erased_at`, `seq` (the last batch before) |
 | `edges` | (result, record) | `seq`, `sink_no`, `result_id`, `source_no`, `source_id`: in order of arrival, each batch by result |
 | `edges_by_record` | the same, once compacted | `source_no`, `source_id`, `sink_no`, `result_id`, `seq`: sorted runs by record |
+| `jobs` | foreign job | `job_no`, `job`, `input`, `settings` (JSON), `query_id`, `state`, `functions` (JSON: names by bit), counts, `diagnosis` (JSON, once finished), `begun_at`, `finished_at` |
+| `job_batches` | committed batch of a job | `job_no`, `query_id`, `batch`, `watermark`, `elements`, `hot`, `residue`, `dependencies`, `committed_at` |
+| `entities` | input or output of a job | `id` (hash of the name), `name`: sorted runs by id |
+| `dependencies` | (job, output, input) | `job_no`, `output`, `input`, `functions` (bits): sorted runs by output |
+| `dependencies_by_input` | the same | `input`, `output`, `job_no`, `functions`: sorted runs by input |
+| `fresh_entities`, `fresh_dependencies` | the same, not sorted yet | as above |
+
+Tables of a single job, while it is open or if all of it is kept, are in `store/jobs/tables.py`.
 
 An edge of `seq <= meta.compacted` is in `edges_by_record` as well; a later one is only in the tail
 of `edges`. So *runs up to n, tail after n* is exact for every n up to `compacted`, also when a
@@ -35,7 +43,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-FORMAT = 3
+FORMAT = 4
 DATABASE = "headwater.duckdb"
 SERVING = "serving.json"
 
@@ -77,6 +85,26 @@ CREATE TABLE edges (
     seq BIGINT, sink_no SMALLINT, result_id BIGINT, source_no SMALLINT, source_id BIGINT);
 CREATE TABLE edges_by_record (
     source_no SMALLINT, source_id BIGINT, sink_no SMALLINT, result_id BIGINT, seq BIGINT);
+CREATE TABLE jobs (
+    job_no INTEGER PRIMARY KEY, job VARCHAR NOT NULL UNIQUE, input VARCHAR NOT NULL,
+    settings VARCHAR NOT NULL, query_id VARCHAR NOT NULL, state VARCHAR NOT NULL,
+    functions VARCHAR NOT NULL, elements BIGINT NOT NULL, bytes BIGINT NOT NULL,
+    rejected VARCHAR NOT NULL, filtered VARCHAR NOT NULL, hot BIGINT NOT NULL,
+    residue BIGINT NOT NULL, dependencies BIGINT NOT NULL, inputs BIGINT, outputs BIGINT,
+    diagnosis VARCHAR, begun_at TIMESTAMPTZ NOT NULL, finished_at TIMESTAMPTZ);
+CREATE TABLE job_batches (
+    job_no INTEGER NOT NULL, query_id VARCHAR, batch BIGINT, watermark TIMESTAMPTZ,
+    elements BIGINT NOT NULL, hot BIGINT NOT NULL, residue BIGINT NOT NULL,
+    dependencies BIGINT NOT NULL, committed_at TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (query_id, batch));
+CREATE TABLE entities (id BIGINT NOT NULL, name VARCHAR NOT NULL);
+CREATE TABLE fresh_entities (id BIGINT NOT NULL, name VARCHAR NOT NULL);
+CREATE TABLE dependencies (
+    job_no INTEGER NOT NULL, output BIGINT NOT NULL, input BIGINT NOT NULL, functions BIGINT);
+CREATE TABLE dependencies_by_input (
+    input BIGINT NOT NULL, output BIGINT NOT NULL, job_no INTEGER NOT NULL, functions BIGINT);
+CREATE TABLE fresh_dependencies (
+    job_no INTEGER NOT NULL, output BIGINT NOT NULL, input BIGINT NOT NULL, functions BIGINT);
 INSERT INTO meta VALUES
     ('store_id', uuid()::VARCHAR), ('created_at', now()::VARCHAR), ('compacted', '0');
 """

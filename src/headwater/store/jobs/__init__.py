@@ -1,0 +1,21 @@
+"""Jobs: provenance of foreign computations, reduced to dependencies of outputs on inputs."""
+
+from __future__ import annotations
+
+from headwater.store.jobs.given import (
+    SPANS,
+    Committed,
+    Counts,
+    Finished,
+    JobSettings,
+)
+from headwater.store.jobs.writer import JobWriter
+
+__all__ = [
+    "SPANS",
+    "Committed",
+    "Counts",
+    "Finished",
+    "JobSettings",
+    "JobWriter",
+]
