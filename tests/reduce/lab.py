@@ -46,10 +46,11 @@ class Lab:
         rows = self.rows(
             "SELECT o.name, i.name FROM (SELECT job_no, output, input FROM dependencies "
             "UNION ALL SELECT job_no, output, input FROM fresh_dependencies) d "
-            f"JOIN ({_NAMES}) o ON o.id = d.output JOIN ({_NAMES}) i ON i.id = d.input "
+            f"LEFT JOIN ({_NAMES}) o ON o.id = d.output LEFT JOIN ({_NAMES}) i ON i.id = d.input "
             f"WHERE job_no = (SELECT job_no FROM jobs WHERE job = '{job.settings.job}')"
         )
         assert len(rows) == len(set(rows))
+        assert all(output and cause for output, cause in rows), "an end without a name"
         return set(rows)
 
     def functions(self, job: JobWriter) -> dict[tuple[str, str], set[str]]:

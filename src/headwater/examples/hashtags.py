@@ -198,7 +198,9 @@ def categorize(spark: SparkSession, path: Path_, told: Path_) -> dict[str, int]:
 
     Uses the entities `hashtags/<hashtag>` and makes `categories/<category>`.
     """
-    Path(told).mkdir(parents=True, exist_ok=True)
+    # Spark and its workers may have been started in another folder.
+    path, told = Path(path).resolve(), Path(told).resolve()
+    told.mkdir(parents=True, exist_ok=True)
     counts = spark.read.csv(str(path), sep="\t", schema="hashtag string, n bigint")
     labelled = counts.mapInPandas(_labels(str(told)), "entity string, category string, n bigint")
     sums = labelled.groupBy("category").applyInPandas(_sums(str(told)), "category string, n bigint")
