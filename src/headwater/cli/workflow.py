@@ -12,7 +12,7 @@ import typer
 from headwater.cli.output import Json, console, print_json, print_rich, print_table, rich_table
 from headwater.cli.results import Store
 from headwater.cli.spark import replaying
-from headwater.cli.values import json_rows
+from headwater.cli.values import json_rows, plain
 
 if TYPE_CHECKING:
     from headwater.query.jobs import Diagnosis
@@ -97,11 +97,16 @@ def jobs(
             _print_diagnosis(opened.diagnosis(diagnose), json)
             return
         table = opened.jobs()
+    if json:
+        counted = [
+            {**row, "rejected": dict(row["rejected"]), "filtered": dict(row["filtered"])}
+            for row in table.to_pylist()
+        ]
+        print_json([encoder.dumps(plain(counted), ensure_ascii=False, indent=1), "\n"])
+        return
+    shown = "job state strategy elements rejected filtered hot dependencies inputs outputs"
     note = f"{table.num_rows} job{'' if table.num_rows == 1 else 's'}"
-    if not json:
-        shown = "job state strategy elements rejected filtered hot dependencies inputs outputs"
-        table = _counted(table.select(shown.split()))
-    print_table(table, json, note=note)
+    print_table(_counted(table.select(shown.split())), json, note=note)
 
 
 def paths(
