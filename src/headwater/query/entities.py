@@ -48,12 +48,26 @@ def ids_of(names: Iterable[str]) -> Ints:
 
 def names_of(reader: Reader, ids: Iterable[int]) -> dict[int, str]:
     """The names of inputs and outputs of finished jobs."""
+    asked = list(ids)
+    chosen = among("id", asked)
     found = reader.query(
-        "SELECT id, name FROM entities WHERE id IN (SELECT unnest($1::BIGINT[])) UNION ALL "
-        "SELECT id, name FROM fresh_entities WHERE id IN (SELECT unnest($1::BIGINT[]))",
-        [list(ids)],
+        f"SELECT id, name FROM entities {chosen} UNION ALL "
+        f"SELECT id, name FROM fresh_entities {chosen}",
+        [asked],
     )
     return dict(zip(found["id"].to_pylist(), found["name"].to_pylist(), strict=True))
+
+
+def among(column: str, ids: Sequence[int]) -> str:
+    """A condition that a column has one of some ids; these are the query's first parameter.
+
+    >>> among("id", [7])
+    'WHERE id = 7 AND $1 IS NOT NULL'
+    """
+    if len(ids) == 1:
+        # A constant is compared with the bounds of row groups before any are read.
+        return f"WHERE {column} = {int(ids[0])} AND $1 IS NOT NULL"
+    return f"WHERE {column} IN (SELECT unnest($1::BIGINT[]))"
 
 
 def own(catalog: Catalog, name: str) -> list[Own]:

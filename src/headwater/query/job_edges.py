@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from headwater.query.entities import among
 from headwater.store.jobs.register import FINISHED
 from headwater.store.jobs.tables import Tables
 
@@ -87,10 +88,7 @@ def settled(reader: Reader, ids: Ints, direction: Direction) -> list[Link]:
         if direction == "backward"
         else ("input", "output", "dependencies_by_input")
     )
-    chosen = f"WHERE {near} IN (SELECT unnest($1::BIGINT[]))"
-    if len(ids) == 1:
-        # A constant is compared with the bounds of row groups, a list only with its own.
-        chosen = f"WHERE {near} = {int(ids[0])} AND $1 IS NOT NULL"
+    chosen = among(near, ids.tolist())
     columns = f"{near}, {far}, job_no, functions"
     return _links(
         reader.query(
