@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwater.flow.reach import FOREVER, NO_TIME, OWN_BATCH, Reach, Rule
+from headwater.flow.reach import FOREVER, OWN_BATCH, Reach, Rule
 from headwater.live.pending import UNKNOWN, Pending
 from headwater.live.sessions import SessionStep
+from headwater.times import NO_TIME
 
 S = 1_000_000
 

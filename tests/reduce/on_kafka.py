@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,16 @@ LINES = shuffled(TOLD, seed=2)
 LATE = delayed(TOLD, seed=3, within=60)
 
 
-def publish(spark: SparkSession, servers: str, topic: str, lines: Sequence[object]) -> None:
+def publish(
+    spark: SparkSession,
+    servers: str,
+    topic: str,
+    lines: Sequence[object],
+    partitions: Sequence[int] = range(PARTITIONS),
+) -> None:
     """Add messages to a topic, to its partitions in turn."""
-    rows = [(json.dumps(line), place % PARTITIONS) for place, line in enumerate(lines)]
+    turns = cycle(partitions)
+    rows = [(json.dumps(line), next(turns)) for line in lines]
     df = spark.createDataFrame(rows, "value string, partition int").coalesce(1)
     df = df.withColumn("topic", F.lit(topic))
     df.write.format("kafka").option("kafka.bootstrap.servers", servers).save()
@@ -71,8 +79,10 @@ def main(home: Path, servers: str) -> None:
     running.finish()
     tell(running)
 
-    publish(spark, servers, "ends", [*LINES, {"type": "end", "job": "ends"}])
-    with reduce("ends", {}) as running:
+    # The end is read while most of the other partitions is not.
+    publish(spark, servers, "ends", LINES, partitions=[1, 2])
+    publish(spark, servers, "ends", [{"type": "end", "job": "ends"}], partitions=[0])
+    with reduce("ends", few) as running:
         assert running.wait(180), "the end was told"
     tell(running)
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import HeadwaterError
-from headwater.flow.reach import NO_TIME
 from headwater.reduce.blocks import MOST_FUNCTIONS, Block, Residue, is_activity, vertex_ids
 from headwater.reduce.contraction import contract
 from headwater.testing.prov_graphs import Element, block, vertex_id
 from headwater.testing.prov_strategies import jobs
+from headwater.times import NO_TIME
 from tests.support import amount
 
 COLUMNS = ("source", "destination", "time", "functions", "derived", "kept", "ids")

@@ -21,6 +21,7 @@ from headwater.bench.processes import ALL, Peaks, total_cpu
 from headwater.bench.report import MIB, Row, Table
 from headwater.errors import HeadwaterError
 from headwater.examples.hashtags import provenance
+from headwater.store.database import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,6 +39,8 @@ WARM_UP = 100_000
 
 FILES = 16
 SAMPLES = 24
+HELD = "256MiB"
+"""What the store may hold in memory where memory is measured."""
 _JOB = "hashtags"
 
 THROUGHPUT = {
@@ -56,7 +59,7 @@ THROUGHPUT = {
     "workers MiB": ",.0f",
     "peak MiB": ",.0f",
 }
-MEMORY = {
+PEAKS = {
     "edges": ",",
     "seconds": ",.1f",
     "driver MiB": ",.0f",
@@ -151,22 +154,25 @@ def reached(rate: float) -> str:
 
 
 def memory(edges: int, cores: int, folder: Path | None, progress: Progress) -> Table:
-    """What the processes of a run hold while it goes on, from batch to batch."""
+    """What the processes of a run hold while it goes on, from batch to batch.
+
+    The store may hold `HELD`: otherwise it keeps pages that it may need again, as far as it may.
+    """
     with tempfile.TemporaryDirectory(prefix="headwater-bench-", dir=folder) as name:
         place = Path(name)
         progress("writing the provenance", 0, 1)
         made = _written(place, edges)
         progress(f"reducing with {cores} cores", 0, 1)
         each = max(1, made.bytes // SAMPLES)
-        ran = _in_process(place, cores, {"maxBytesPerTrigger": str(each)})
+        ran = _in_process(place, cores, {"maxBytesPerTrigger": str(each)}, held=HELD)
         _require_all(ran, made)
         progress("done", 1, 1)
     title = f"Memory of a reduction of {made.edges:,} edges, {made.bytes / 1e6:,.0f} MB of JSON"
     peak = {f"{who} MiB": round(size / MIB, 1) for who, size in ran.peaks.items()}
-    note = f"at most {ran.peaks[ALL] / MIB:,.0f} MiB, its completion included"
+    note = f"at most {ran.peaks[ALL] / MIB:,.0f} MiB, its completion included; {MEMORY}={HELD}"
     last = {"edges": made.edges, "seconds": round(ran.usage.seconds, 1), **peak}
     last["peak MiB"] = last.pop(f"{ALL} MiB")
-    return Table(title, MEMORY, [*ran.batches, last], [note, "the last row is of the whole run"])
+    return Table(title, PEAKS, [*ran.batches, last], [note, "the last row is of the whole run"])
 
 
 def _written(place: Path, edges: int) -> Made:
@@ -192,11 +198,11 @@ def _require_all(ran: Ran, made: Made) -> None:
         )
 
 
-def _in_process(place: Path, cores: int, options: dict[str, str]) -> Ran:
+def _in_process(place: Path, cores: int, options: dict[str, str], held: str | None = None) -> Ran:
     """A run in a new process, whose memory is looked at from here: that costs the run nothing."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_run, args=(there, place, cores, options))
+    process = context.Process(target=_run, args=(there, place, cores, options, held))
     process.start()
     there.close()
     rows: list[Row] = []
@@ -229,15 +235,19 @@ def _told(message: Any, kind: type) -> Any:
     return message
 
 
-def _run(to: Connection, place: Path, cores: int, options: dict[str, str]) -> None:
+def _run(
+    to: Connection, place: Path, cores: int, options: dict[str, str], held: str | None
+) -> None:
     from headwater.cli.spark import session
 
+    if held is not None:
+        os.environ[MEMORY] = held
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     os.environ["SPARK_MASTER"] = f"local[{cores}]"
     try:
         with (
             tempfile.TemporaryDirectory(prefix="run-", dir=place) as folder,
-            session() as spark,
+            session(light=True) as spark,
         ):
             _reduced(place / "warm-up", Path(folder) / "warm-up", {}, lambda _: None)
             pids = Meter(spark).pids

@@ -21,10 +21,10 @@ from headwater.capture.files import Files
 from headwater.capture.write import hand_on
 from headwater.errors import RunError
 from headwater.flow.nodes import Source
-from headwater.flow.reach import NO_TIME
 from headwater.live.reading import read_times
 from headwater.lowering.identity import has_files
 from headwater.store.batch import ID, TIME, Batch, ResultSet
+from headwater.times import NO_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -84,7 +84,7 @@ def _run(folder: Path, data: Path, store: Path, shown: bool) -> None:
 
     with (
         progress("Linear Road", batches=FILES // FILES_PER_BATCH, shown=shown) as totals,
-        session(log=folder / "spark.log", short=True),
+        session(log=folder / "spark.log", light=True),
     ):
         flow = linear_road.flow(data, options={"maxFilesPerTrigger": str(FILES_PER_BATCH)})
         running = flow.start(

@@ -123,7 +123,7 @@ def spark() -> Check:
     from headwater.cli.spark import session
 
     try:
-        with session(short=True) as started:
+        with session(light=True) as started:
             rows = started.range(3).mapInArrow(lambda batches: batches, "id bigint").count()
             return Check("spark", rows == 3, f"{started.version} starts and runs Python workers")
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding

@@ -167,7 +167,7 @@ def _run(input: str, given: dict[str, Any], finish: bool, json: bool) -> None:
 
     settings.given(input, **given)  # what is wrong is told before Spark has started
     started = time.monotonic()
-    with session(), progress(given["job"], counting=_Elements) as totals:
+    with session(light=True), progress(given["job"], counting=_Elements) as totals:
         running = reduce_job(input, **given, on_batch=totals)
         watch(running)
         if finish:

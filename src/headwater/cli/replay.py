@@ -39,7 +39,7 @@ def replay(
 
     import headwater as hw
 
-    with session(short=True), hw.open(store) as opened:
+    with session(light=True), hw.open(store) as opened:
         replayed = opened.replay(sink, number, steps=step)
     if json:
         print_json([encoder.dumps(_as_json(replayed), default=str), "\n"])

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from headwater.query import Store
 
 
-_SHORT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @contextmanager
-def session(log: Path | None = None, short: bool = False) -> Iterator[SparkSession]:
+def session(log: Path | None = None, light: bool = False) -> Iterator[SparkSession]:
     """A Spark session whose JVM writes its warnings to `log` instead of over a progress bar.
 
-    A `short` one is for seconds of work: its JVM does without the thorough compilation that only
-    pays later. A session that runs already is used, and left running.
+    A `light` one is for work in which the JVM has little part, as it is short or done in Python:
+    it does without the thorough compilation that only pays where the JVM works for long. A session that runs already is used, and left running.
     """
     from pyspark.sql import SparkSession
 
@@ -32,7 +32,7 @@ def session(log: Path | None = None, short: bool = False) -> Iterator[SparkSessi
     if (active := SparkSession.getActiveSession()) is not None:
         yield active
         return
-    with _stderr_to(log), _java_options(_SHORT if short else ""):
+    with _stderr_to(log), _java_options(_LIGHT if light else ""):
         started = adopt_or_start()
     try:
         yield started
@@ -44,7 +44,7 @@ def session(log: Path | None = None, short: bool = False) -> Iterator[SparkSessi
 def replaying(store: Store, *, always: bool = False) -> Iterator[None]:
     """A session for a store whose answers may need a replay; none where they do not."""
     if always or store.replays:
-        with session(short=True):
+        with session(light=True):
             yield
     else:
         yield

@@ -46,7 +46,7 @@ def why_not(
 
     import headwater as hw
 
-    with session(short=True), hw.open(store) as opened:
+    with session(light=True), hw.open(store) as opened:
         answer = opened.why_not(source, record, sink=sink)
     if json:
         rows = [encoder.dumps(row, ensure_ascii=False) for row in _objects(answer)]

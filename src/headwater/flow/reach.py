@@ -20,6 +20,7 @@ from headwater.flow.nodes import Aggregate, Join, Merge, Node, Ordered, Source, 
 from headwater.flow.terms import Ref
 from headwater.flow.watermarks import MARK, input_lag, joins_streams, lag
 from headwater.flow.windows import SESSION_MARK, Session, Window
+from headwater.times import NO_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,8 +35,6 @@ OWN_BATCH = -(1 << 62)
 """The reach of a record that is past as soon as its own batch has run."""
 FOREVER = 1 << 62
 """The reach of a record that no watermark makes past."""
-NO_TIME = -(1 << 63)
-"""Stands for an event time that is null."""
 _MILLISECOND = 1000
 
 

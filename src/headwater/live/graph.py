@@ -15,12 +15,13 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from headwater.errors import RunError
-from headwater.flow.reach import FOREVER, NO_TIME, OWN_BATCH, Reach
+from headwater.flow.reach import FOREVER, OWN_BATCH, Reach
 from headwater.live.files import times_folder
 from headwater.live.ids import distinct, places
 from headwater.live.pending import UNKNOWN, Pending
 from headwater.live.sessions import SessionStep
 from headwater.store.batch import GraphChanges, Vertices
+from headwater.times import NO_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from pyspark.sql.types import IntegralType, TimestampType
 
 from headwater.flow.first_filters import wanted_first
-from headwater.flow.reach import NO_TIME
 from headwater.lowering.identity import has_files, id_column
 from headwater.lowering.plain import read_again
 from headwater.lowering.sources import event_time
 from headwater.store.reread import local
+from headwater.times import NO_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

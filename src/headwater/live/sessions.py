@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.flow.reach import FOREVER, NO_TIME, OWN_BATCH
+from headwater.flow.reach import FOREVER, OWN_BATCH
 from headwater.live import files
 from headwater.live.ids import places
+from headwater.times import NO_TIME
 
 if TYPE_CHECKING:
     from pathlib import Path

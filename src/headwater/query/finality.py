@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.flow.reach import NO_TIME, OWN_BATCH
+from headwater.flow.reach import OWN_BATCH
 from headwater.query import records
 from headwater.query.live import live_flows
 from headwater.store.batch import ID
 from headwater.store.batch import TIME as STORED_TIME
+from headwater.times import NO_TIME
 
 if TYPE_CHECKING:
     from headwater.query.live import LiveFlow

@@ -16,10 +16,9 @@ import pyarrow as pa
 import xxhash
 
 from headwater.errors import HeadwaterError
-from headwater.flow.reach import NO_TIME
 from headwater.live.ids import distinct, places
 from headwater.reduce.packing import packed, unpacked
-from headwater.store.ids import SEED
+from headwater.times import NO_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +29,7 @@ Bools = npt.NDArray[np.bool_]
 MOST_FUNCTIONS = 63
 """Functions of one job that an edge can tell apart; of those after them it says nothing."""
 
-_SEEDS = {"entity": SEED, "activity": SEED + 1}
+_SEEDS = {"entity": 42, "activity": 43}
 
 
 def vertex_ids(names: pa.Array, kind: Literal["entity", "activity"]) -> Ints:

@@ -76,7 +76,7 @@ class Launch:
         self.letters.require_writable()
         binding, writer = self._opened()
         try:
-            if writer.ended:
+            if writer.ended and given.directory is not None:
                 self.close()
                 return None
             sink = ReduceSink(
@@ -89,7 +89,7 @@ class Launch:
                 on_batch=self._on_batch,
             )
             sink.finishing = self._place.is_finishing()
-            return sink, self._query(values, binding, sink, once or sink.finishing)
+            return sink, self._query(values, binding, sink, once or sink.finishing or sink.ending)
         except BaseException:
             self.close()
             raise

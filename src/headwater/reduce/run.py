@@ -224,6 +224,11 @@ class Reduction:
                 self._sink.take_no_more()
                 self._query.stop()
                 return False
+            if self._sink.ending:
+                self._query.processAllAvailable()
+                self._sink.take_no_more()
+                self._query.stop()
+                return True
             # Silence begins when the query first waits: starting and working take their time.
             waits = waits or self._query.status["message"].startswith("Waiting")
             if not waits or self._launch.is_planned:
@@ -231,7 +236,7 @@ class Reduction:
             elif self._sink.silent_for(self._launch.silence):
                 self._query.stop()
                 return True
-        return False
+        return self._sink.ending
 
     def _complete(self, *, flush: bool) -> None:
         """Complete the job; with `flush`, local reducers give out what they keep back first."""

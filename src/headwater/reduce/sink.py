@@ -109,6 +109,8 @@ class ReduceSink:
         self.failure: BaseException | None = None
         self.ended = False
         """Whether the job's end came: no batch is taken after it."""
+        self.ending = writer.ended
+        """Whether it came in one of several logs: what others have by then is still taken."""
         self.finishing = False
         """Whether the next batch is the job's last."""
         self._heard = time.monotonic()
@@ -167,7 +169,9 @@ class ReduceSink:
     def _take(self, handed: Handed, batch: int) -> None:
         told = Facts.sum(handed.facts)
         watermark = self._checkpoint.watermark(batch) if self._timed else None
-        ended = self.finishing or handed.end is not None
+        told_end = handed.end is not None
+        ended = self.finishing or (told_end and self._rest is not None)
+        self.ending |= told_end and not ended
         rejected: Counter[str] = Counter()
         # Before the commit: what the store has, it has with its letters.
         self._letters.write(batch, _counted(self._letters_of(batch, told, handed.end), rejected))
@@ -179,7 +183,7 @@ class ReduceSink:
             handed.residue,
             told.spans,
             counts,
-            ended=ended,
+            ended=ended or self.ending,
         )
         if committed.cycles:
             self._letters.write_cycles(f"cycles-{batch:08d}", self._job, committed.cycles)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -12,6 +13,10 @@ from headwater.store import schema
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+MEMORY = "HEADWATER_STORE_MEMORY"
+"""The environment variable that bounds what a store holds in memory."""
 
 
 def database_path(store: Path) -> Path:
@@ -34,14 +39,24 @@ def connect(store: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 
 def _settings() -> dict[str, str | bool | int | float | list[str]]:
-    # No query, and so no predicate of a user, reaches a file beside the database. Spark wants most
-    # of the memory. A read-only opening replays the log, so the log stays short.
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    # No query, and so no predicate of a user, reaches a file beside the database. A read-only
+    # opening replays the log, so the log stays short.
     return {
         "enable_external_access": "false",
-        "memory_limit": f"{min(memory, 4 << 30) >> 20}MiB",
+        "memory_limit": _memory(),
         "checkpoint_threshold": "64MB",
     }
+
+
+def _memory() -> str:
+    """What DuckDB may hold: as told in the environment, else little, as Spark wants most of it."""
+    told = os.environ.get(MEMORY)
+    if told is None:
+        quarter = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+        return f"{min(quarter, 4 << 30) >> 20}MiB"
+    if re.fullmatch(r"[1-9][0-9]*\s*[MG]i?B", told) is None:
+        raise StoreError(f"{MEMORY}={told!r} is not a size; write it like 512MiB or 2GB")
+    return told
 
 
 def _is_empty(connection: duckdb.DuckDBPyConnection) -> bool:

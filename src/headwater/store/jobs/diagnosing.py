@@ -48,12 +48,11 @@ def diagnosed(query: Query, tables: Tables, functions: Sequence[str]) -> dict[st
     """The findings of a job by kind, as lists of rows; `functions` are the job's own, by bit."""
     if not functions and not query(f"SELECT 1 AS one FROM {tables.execution} LIMIT 1").num_rows:
         return {name: [] for name in FINDINGS}
-    asked = {
-        "slow_nodes": _slow_nodes(tables),
-        "never_generated": _forgotten(tables, functions, used=True),
-        "never_used": _forgotten(tables, functions, used=False),
-    }
-    return {name: query(sql).to_pylist() for name, sql in asked.items()}
+    findings: dict[str, Any] = {name: [] for name in FINDINGS}
+    findings["slow_nodes"] = query(_slow_nodes(tables)).to_pylist()
+    for row in query(_forgotten(tables, functions)).to_pylist():
+        findings[row.pop("kind")].append(row)
+    return findings
 
 
 def _slow_nodes(tables: Tables) -> str:
@@ -78,34 +77,41 @@ def _slow_nodes(tables: Tables) -> str:
     """
 
 
-def _forgotten(tables: Tables, functions: Sequence[str], *, used: bool) -> str:
+def _forgotten(tables: Tables, functions: Sequence[str]) -> str:
     """Entities that a function used though nobody generated them, as is usual with its others.
 
-    Or else, without `used`: that it generated and nobody used. An edge's function is that of its
-    activity's execution; without one, the function that was told with the edge.
+    And entities that it generated and nobody used. An edge's function is that of its activity's
+    execution; without one, the function that was told with the edge.
     """
-    end, other = ("destination", "source") if used else ("source", "destination")
     names = "".join(f", ({1 << bit}, {_text(name)})" for bit, name in enumerate(functions))
-    marked = "false" if used else f"entity IN (SELECT id FROM {tables.kept})"
     return f"""
-        WITH edges AS (
-            SELECT DISTINCT {end} AS entity, functions, CASE WHEN source & 1 = 1 THEN source
-                WHEN destination & 1 = 1 THEN destination END AS execution
-            FROM {tables.edges} WHERE {end} & 1 = 0),
+        WITH told AS MATERIALIZED (
+            SELECT DISTINCT source, destination, functions FROM {tables.edges}),
+        executions AS MATERIALIZED (
+            SELECT execution, any_value(function) AS function FROM {tables.execution}
+            GROUP BY execution),
+        ends AS (
+            SELECT 'never_generated' AS kind, destination AS entity, source AS other, functions
+            FROM told WHERE destination & 1 = 0 UNION ALL
+            SELECT 'never_used', source, destination, functions FROM told WHERE source & 1 = 0),
         labelled AS (
-            SELECT DISTINCT entity, coalesce(x.function, b.name) AS function FROM edges e
-            LEFT JOIN (SELECT execution, any_value(function) AS function FROM {tables.execution}
-                GROUP BY execution) x ON e.execution = x.execution
+            SELECT DISTINCT kind, entity, coalesce(x.function, b.name) AS function FROM ends e
+            LEFT JOIN executions x ON e.other = x.execution
             LEFT JOIN (SELECT * FROM (VALUES (0::BIGINT, NULL){names}) v(bit, name)) b
                 ON e.functions = b.bit),
         found AS (
-            SELECT entity, function,
-                entity IN (SELECT {other} FROM {tables.edges}) OR {marked} AS usual
+            SELECT kind, entity, function, CASE kind
+                WHEN 'never_generated' THEN entity IN (SELECT source FROM told)
+                ELSE entity IN (SELECT destination FROM told UNION ALL SELECT id FROM {tables.kept})
+                END AS usual
             FROM labelled WHERE function IS NOT NULL),
-        shares AS (SELECT function, avg(usual::INTEGER) AS share FROM found GROUP BY function)
-        SELECT n.name AS entity, f.function FROM found f JOIN shares s USING (function)
-        JOIN {tables.name} n ON n.id = f.entity
-        WHERE NOT f.usual AND s.share > {USUAL} ORDER BY f.function, n.name LIMIT {MOST}
+        shares AS (
+            SELECT kind, function FROM found GROUP BY kind, function
+            HAVING avg(usual::INTEGER) > {USUAL})
+        SELECT kind, n.name AS entity, function FROM found JOIN shares USING (kind, function)
+        JOIN {tables.name} n ON n.id = entity WHERE NOT usual
+        QUALIFY row_number() OVER (PARTITION BY kind ORDER BY function, n.name) <= {MOST}
+        ORDER BY kind, function, n.name
     """
 
 

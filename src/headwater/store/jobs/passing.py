@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headwater.flow.reach import NO_TIME
 from headwater.store.ingest import visible
 from headwater.store.jobs import settling
+from headwater.times import NO_TIME
 
 if TYPE_CHECKING:
     import duckdb
