@@ -20,6 +20,7 @@ from headwater.errors import (
 if TYPE_CHECKING:
     from headwater.capture.run import Run
     from headwater.capture.sink import BatchInfo
+    from headwater.compose import Composition, CompositionError
     from headwater.flow.determinism import deterministic
     from headwater.flow.flow import Flow
     from headwater.flow.frame import Frame
@@ -32,6 +33,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BatchInfo",
+    "Composition",
+    "CompositionError",
     "Flow",
     "FlowError",
     "Frame",
@@ -55,6 +58,8 @@ __all__ = [
 
 _WHERE = {
     "BatchInfo": "headwater.capture.sink",
+    "Composition": "headwater.compose",
+    "CompositionError": "headwater.compose",
     "Flow": "headwater.flow.flow",
     "Frame": "headwater.flow.frame",
     "ReducedBatch": "headwater.reduce.sink",

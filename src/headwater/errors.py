@@ -48,4 +48,4 @@ class TableError(HeadwaterError, ValueError):
 
 
 class UnknownStream(UnknownName):
-    """No operation of a flow of SAF's reads or makes the asked stream."""
+    """No stream has the asked name."""

@@ -14,14 +14,17 @@ from headwater.cli import (
     demo,
     doctor,
     export,
+    flow,
     forward,
     graph,
     marks,
+    publish,
     reduce,
     replay,
     results,
     run,
     stats,
+    streams,
     why_not,
     workflow,
 )
@@ -100,8 +103,11 @@ app.command()(marks.marks)
 app.command()(marks.marked)
 app.command()(marks.unmark)
 app.command()(marks.erase)
+app.command()(publish.publish)
 app.command()(stats.stats)
 app.command()(doctor.doctor)
+app.add_typer(flow.app, name="flow")
+app.add_typer(streams.app, name="streams")
 app.add_typer(bench.app, name="bench")
 
 
