@@ -23,7 +23,8 @@ def session(log: Path | None = None, light: bool = False) -> Iterator[SparkSessi
     """A Spark session whose JVM writes its warnings to `log` instead of over a progress bar.
 
     A `light` one is for work in which the JVM has little part, as it is short or done in Python:
-    it does without the thorough compilation that only pays where the JVM works for long. A session that runs already is used, and left running.
+    it does without the thorough compilation that only pays where the JVM works for long. A session
+    that runs already is used, and left running.
     """
     from pyspark.sql import SparkSession
 
