@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+from functools import cache
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from headwater.errors import HeadwaterError
@@ -13,6 +16,7 @@ from headwater.spark_errors import one_line
 
 def adopt_or_start() -> SparkSession:
     """The active session, or a local one."""
+    let_go_at_exit()
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
@@ -38,3 +42,20 @@ def adopt_or_start() -> SparkSession:
             f"Spark did not start ({one_line(error)}); `headwater doctor` says what is missing"
         ) from error
     return session
+
+
+def let_go() -> None:
+    """Forget the functions that Spark was given to call; no run goes on after this.
+
+    Py4J would keep these, and what they reach, beyond the interpreter's end; DuckDB then reports
+    itself as leaked, in a hundred lines.
+    """
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.gateway_property.pool.clear()
+
+
+@cache
+def let_go_at_exit() -> None:
+    """Have that done when the interpreter ends."""
+    atexit.register(let_go)

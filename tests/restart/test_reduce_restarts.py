@@ -31,6 +31,7 @@ def run(home: Path, *arguments: object) -> int:
             os.killpg(process.pid, signal.SIGKILL)
             raise
     assert process.returncode in (0, -signal.SIGKILL), errors[-3_000:]
+    assert "leaked" not in errors, errors[-3_000:]
     return process.returncode
 
 

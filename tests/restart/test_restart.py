@@ -60,6 +60,7 @@ class Job:
                     os.killpg(process.pid, signal.SIGKILL)
             _, errors = process.communicate(timeout=300)
             assert process.returncode in (0, -signal.SIGKILL), errors[-3000:]
+            assert "leaked" not in errors, errors[-3000:]
             self.kills += process.returncode != 0
             return process.returncode
 

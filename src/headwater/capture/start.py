@@ -22,6 +22,7 @@ from headwater.flow.windows import microseconds
 from headwater.live.planning import going_on, planned, resolver
 from headwater.lowering import outputs as lowering
 from headwater.replay.programs import remember
+from headwater.session import let_go_at_exit
 from headwater.spark_errors import one_line
 from headwater.store.embedded import EmbeddedWriter
 
@@ -49,6 +50,7 @@ def start(
     idle_after: str | None = None,
 ) -> Run:
     """Start a flow."""
+    let_go_at_exit()
     if not flow.sinks:
         raise FlowError(f"flow {flow.name!r} has no sink; end a frame in flow.sink(name, frame)")
     if available_now and trigger:

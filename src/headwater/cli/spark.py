@@ -52,15 +52,11 @@ def replaying(store: Store, *, always: bool = False) -> Iterator[None]:
 
 
 def stop(started: SparkSession) -> None:
-    """Ends a session, and lets go of the functions that Spark was given to call.
+    """Ends a session, and lets go of the functions that Spark was given to call."""
+    from headwater.session import let_go
 
-    Py4J would keep these, and what they reach, beyond the interpreter's end; DuckDB then reports
-    itself as leaked, in a hundred lines.
-    """
-    gateway = started.sparkContext._gateway
     started.stop()
-    if gateway is not None:
-        gateway.gateway_property.pool.clear()
+    let_go()
 
 
 @contextmanager
