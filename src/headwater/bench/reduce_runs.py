@@ -38,7 +38,7 @@ WARM_UP = 100_000
 """Edges of the job before the one that counts."""
 
 FILES = 16
-SAMPLES = 24
+SAMPLES = 12
 HELD = "256MiB"
 """What the store may hold in memory where memory is measured."""
 _JOB = "hashtags"
@@ -60,7 +60,7 @@ THROUGHPUT = {
     "peak MiB": ",.0f",
 }
 PEAKS = {
-    "edges": ",",
+    "edges so far": ",",
     "seconds": ",.1f",
     "driver MiB": ",.0f",
     "JVM MiB": ",.0f",
@@ -170,7 +170,7 @@ def memory(edges: int, cores: int, folder: Path | None, progress: Progress) -> T
     title = f"Memory of a reduction of {made.edges:,} edges, {made.bytes / 1e6:,.0f} MB of JSON"
     peak = {f"{who} MiB": round(size / MIB, 1) for who, size in ran.peaks.items()}
     note = f"at most {ran.peaks[ALL] / MIB:,.0f} MiB, its completion included; {MEMORY}={HELD}"
-    last = {"edges": made.edges, "seconds": round(ran.usage.seconds, 1), **peak}
+    last = {"edges so far": made.edges, "seconds": round(ran.usage.seconds, 1), **peak}
     last["peak MiB"] = last.pop(f"{ALL} MiB")
     return Table(title, PEAKS, [*ran.batches, last], [note, "the last row is of the whole run"])
 
@@ -270,7 +270,7 @@ def _reduced(
         edges += batch.elements
         seconds = round(time.perf_counter() - begin, 2)
         size = sum(file.stat().st_size for file in store.iterdir() if file.is_file())
-        tell({"edges": edges, "seconds": seconds, "disk MiB": round(size / MIB, 1)})
+        tell({"edges so far": edges, "seconds": seconds, "disk MiB": round(size / MIB, 1)})
 
     running = hw.reduce_job(
         told, store=store, job=_JOB, once=True, options=options, on_batch=on_batch
