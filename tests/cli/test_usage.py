@@ -29,6 +29,7 @@ COMMANDS = [
     ["flow", "plan"],
     ["flow", "convert"],
     ["flow", "schema"],
+    ["flow", "sustain"],
     ["streams"],
     ["streams", "create"],
     ["streams", "follow"],

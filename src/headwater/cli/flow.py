@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwater.cli.output import Json, print_json, print_table
+from headwater.cli.sustain import sustain
 
 if TYPE_CHECKING:
     from headwater.compose import Composition, Violation
@@ -136,6 +137,9 @@ def schema(
     from headwater.compose.schema import FILE
 
     print_json([FILE.read_text(encoding="utf-8")])
+
+
+app.command()(sustain)
 
 
 def _read(file: Path) -> Composition:

@@ -1,0 +1,1 @@
+"""Runtimes: where the sub-flows of a composition run."""
