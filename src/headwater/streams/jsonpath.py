@@ -37,7 +37,7 @@ def compiled(path: str) -> Callable[[Any], Any]:
     7
     """
     counted = _COUNT.fullmatch(path)
-    steps = _steps(counted[1].strip() if counted else path.strip(), path)
+    steps = steps_of(counted[1] if counted else path)
     many = None in steps
 
     def find(document: Any) -> Any:
@@ -72,7 +72,13 @@ def _walk(document: Any, steps: list[Step]) -> list[Any]:
     return here
 
 
-def _steps(path: str, whole: str) -> list[Step]:
+def steps_of(path: str) -> list[Step]:
+    """The steps of a path that counts nothing; raises `StreamError`.
+
+    >>> steps_of("$.storms[0].lat"), steps_of("/storms[1]/lat")
+    (['storms', 0, 'lat'], ['storms', 0, 'lat'])
+    """
+    whole = path = path.strip()
     if path.startswith("/"):
         rest, form = path, _SLASHED
     elif path.startswith("$"):

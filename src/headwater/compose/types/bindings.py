@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 from headwater.compose.frozen import Table
 from headwater.compose.types.paths import Path, PathError, path
 from headwater.compose.values import Value, Wrong, shown
+from headwater.streams import binding
 
-TYPES = ("NUMBER", "INTEGER", "STRING", "BOOLEAN", "TIMESTAMP", "ANY")
+TYPES = (*binding.TYPES, "ANY")
 """Those of a stream's own bindings, and ANY, for a part that only has to be there."""
 _LINE = re.compile(r"^\s*([A-Za-z_]\w*)\s*:=\s*(.+?)\s*$", re.DOTALL)
 _TYPED = re.compile(r"^(.*\S)\s*:\s*([A-Za-z]+)\s*$", re.DOTALL)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from headwater.streams.errors import StreamError
+from headwater.streams.jsonpath import compiled, steps_of
+
 _XPATH_STEP = re.compile(r"/(@?[\w.-]+(?::[\w.-]+)?)((?:\[[^\]]*\])*)")
-_JSON_STEP = re.compile(r"""\.([A-Za-z_][\w-]*)|\[\s*(?:'([^']*)'|"([^"]*)"|(\d+)|(\*))\s*\]""")
 _COUNT = re.compile(r"^\s*count\s*\((.*)\)\s*$", re.DOTALL)
 
 
@@ -40,14 +42,11 @@ class Path:
 
     def find(self, event: str | bytes) -> Any:
         """What an event has there: a number, a text, a list of what was found, or None."""
-        steps: tuple[str | int, ...] | None = self.steps
-        if self.language == "jsonpath":
-            steps = _json_steps(_inner(self.text))
-        elif steps is None or not _is_json(event):
+        if self.language == "xpath" and (self.steps is None or not _is_json(event)):
             return _find_xml(self.text, event)
-        found = _find_json(steps, json.loads(event))
-        if self.counts:
-            return len(found)
+        found = compiled(self.text)(json.loads(event))
+        if "*" not in self.text or not isinstance(found, list):
+            return found
         return None if not found else found[0] if len(found) == 1 else found
 
 
@@ -57,8 +56,7 @@ def path(text: str) -> Path:
     inner = _inner(text)
     counts = inner != text.strip()
     if inner.startswith("$"):
-        steps = tuple(step for step in _json_steps(inner) if isinstance(step, str) and step != "*")
-        return Path("jsonpath", text.strip(), steps, counts)
+        return Path("jsonpath", text.strip(), _names(inner), counts)
     from lxml import etree
 
     try:
@@ -82,40 +80,12 @@ def _inner(text: str) -> str:
     return (counted[1] if counted else text).strip()
 
 
-def _json_steps(text: str) -> tuple[str | int, ...]:
-    if not text.startswith("$"):
-        raise PathError(f"{text!r} is no JSONPath: it begins with $")
-    steps: list[str | int] = []
-    at = 1
-    while at < len(text):
-        found = _JSON_STEP.match(text, at)
-        if found is None:
-            raise PathError(
-                f"{text!r} is no JSONPath that is known here, from {text[at:]!r} on; "
-                "write $.name, ['name'], [0] and [*]"
-            )
-        named = next((part for part in found.groups()[:3] if part is not None), None)
-        steps.append(named if named is not None else int(found[4]) if found[4] else "*")
-        at = found.end()
-    return tuple(steps)
-
-
-def _find_json(steps: tuple[str | int, ...], value: Any) -> list[Any]:
-    found = [value]
-    for step in steps:
-        below: list[Any] = []
-        for item in found:
-            match item, step:
-                case dict(), "*":
-                    below.extend(item.values())
-                case list(), "*":
-                    below.extend(item)
-                case dict(), str() if step in item:
-                    below.append(item[step])
-                case list(), int() if step < len(item):
-                    below.append(item[step])
-        found = below
-    return found
+def _names(text: str) -> tuple[str, ...]:
+    """The names on the way of a JSONPath."""
+    try:
+        return tuple(step for step in steps_of(text) if isinstance(step, str))
+    except StreamError as error:
+        raise PathError(f"{error}; write $.name, ['name'], [0] and [*]") from error
 
 
 def _find_xml(text: str, event: str | bytes) -> Any:
