@@ -142,24 +142,28 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "alone",
-    [pytest.param(True, id="alone", marks=pytest.mark.long), pytest.param(False, id="beside")],
-)
+@pytest.mark.parametrize("number", range(3))
+def test_graph_of_many(number: int, interpreted: SparkSession, flow: hw.Flow, lab: Lab) -> None:
+    a, b = lab.source(flow, "a", READINGS), lab.source(flow, "b", READINGS)
+    for shape in SHAPES[number::3]:
+        flow.sink(shape.__name__, shape(a, b))
+    # Every record has its vertex at once, and only then becomes past.
+    flow.sink("first", a)
+    flow.sink("second", b)
+    found = checked(flow, lab)
+    assert not found.violations, found
+    assert found.records > 4
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_graph(
+def test_graph_of_one(
     shape: Callable[[hw.Frame, hw.Frame], hw.Frame],
-    alone: bool,
     interpreted: SparkSession,
     flow: hw.Flow,
     lab: Lab,
 ) -> None:
-    a, b = lab.source(flow, "a", READINGS), lab.source(flow, "b", READINGS)
-    flow.sink("out", shape(a, b))
-    if not alone:
-        # Every record has its vertex at once, and only then becomes past.
-        flow.sink("first", a)
-        flow.sink("second", b)
+    flow.sink("out", shape(lab.source(flow, "a", READINGS), lab.source(flow, "b", READINGS)))
     found = checked(flow, lab)
     assert not found.violations, found
     assert found.records > 4

@@ -31,7 +31,7 @@ from tests.support import amount, full
 
 pytestmark = pytest.mark.spark
 
-GROUPS = (THEMES[::2], THEMES[1::2])
+GROUPS = (THEMES[::2], THEMES[1::2]) if full() else (THEMES[::2],)
 EXAMPLES = amount(1, 12)
 BATCHES = (3, 7) if full() else (3, 5)
 WITHOUT, WITH = amount(3, 6), 1
