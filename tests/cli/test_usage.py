@@ -37,6 +37,7 @@ COMMANDS = [
     ["doctor"],
     ["bench", "capture"],
     ["bench", "live"],
+    ["bench", "flow"],
     ["bench", "reduce"],
     ["bench", "storage"],
     ["bench", "queries"],

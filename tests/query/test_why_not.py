@@ -58,7 +58,7 @@ def _interpreted(interpreted: SparkSession) -> None:
     """Plans over a few rows take far longer to compile than to run."""
 
 
-@pytest.fixture(params=["eager", "auto"])
+@pytest.fixture(params=[pytest.param("eager", marks=pytest.mark.long), "auto"])
 def mode(request: pytest.FixtureRequest) -> str:
     """How sinks are captured: `auto` carries nothing where it can."""
     return str(request.param)

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from headwater.cli import (
     backward,
     bench,
+    bench_flow,
     demo,
     doctor,
     export,
@@ -108,6 +109,7 @@ app.command()(stats.stats)
 app.command()(doctor.doctor)
 app.add_typer(flow.app, name="flow")
 app.add_typer(streams.app, name="streams")
+bench.app.command()(bench_flow.flow)
 app.add_typer(bench.app, name="bench")
 
 
