@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from headwater.flow.determinism import deterministic
     from headwater.flow.flow import Flow
     from headwater.flow.frame import Frame
+    from headwater.mapreduce.running import MapReduce, mapreduce
+    from headwater.mapreduce.windows import length, time
     from headwater.query import Store, to_spark
     from headwater.reduce.run import Reduction, reduce_job
     from headwater.reduce.sink import ReducedBatch
@@ -40,6 +42,7 @@ __all__ = [
     "Frame",
     "HeadwaterError",
     "IdCollision",
+    "MapReduce",
     "PredicateError",
     "ReducedBatch",
     "Reduction",
@@ -51,8 +54,11 @@ __all__ = [
     "UnknownName",
     "UnsupportedError",
     "deterministic",
+    "length",
+    "mapreduce",
     "open",
     "reduce_job",
+    "time",
     "to_spark",
 ]
 
@@ -62,13 +68,17 @@ _WHERE = {
     "CompositionError": "headwater.compose",
     "Flow": "headwater.flow.flow",
     "Frame": "headwater.flow.frame",
+    "MapReduce": "headwater.mapreduce.running",
     "ReducedBatch": "headwater.reduce.sink",
     "Reduction": "headwater.reduce.run",
     "Run": "headwater.capture.run",
     "Store": "headwater.query",
     "deterministic": "headwater.flow.determinism",
+    "length": "headwater.mapreduce.windows",
+    "mapreduce": "headwater.mapreduce.running",
     "open": "headwater.store",
     "reduce_job": "headwater.reduce.run",
+    "time": "headwater.mapreduce.windows",
     "to_spark": "headwater.query",
 }
 """Imported when first asked for: Spark's workers import this package and need none of it."""

@@ -34,6 +34,7 @@ COMMANDS = [
     ["streams", "create"],
     ["streams", "follow"],
     ["publish"],
+    ["mapreduce"],
     ["doctor"],
     ["bench", "capture"],
     ["bench", "live"],

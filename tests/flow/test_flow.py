@@ -16,11 +16,14 @@ A = "1 | 0 | 1 | 5"
 def test_the_public_names_are_fixed() -> None:
     assert sorted(hw.__all__) == [
         "BatchInfo",
+        "Composition",
+        "CompositionError",
         "Flow",
         "FlowError",
         "Frame",
         "HeadwaterError",
         "IdCollision",
+        "MapReduce",
         "PredicateError",
         "ReducedBatch",
         "Reduction",
@@ -32,8 +35,11 @@ def test_the_public_names_are_fixed() -> None:
         "UnknownName",
         "UnsupportedError",
         "deterministic",
+        "length",
+        "mapreduce",
         "open",
         "reduce_job",
+        "time",
         "to_spark",
     ]
 

@@ -18,6 +18,7 @@ from headwater.cli import (
     flow,
     forward,
     graph,
+    mapreduce,
     marks,
     publish,
     reduce,
@@ -104,6 +105,7 @@ app.command()(marks.marks)
 app.command()(marks.marked)
 app.command()(marks.unmark)
 app.command()(marks.erase)
+app.command()(mapreduce.mapreduce)
 app.command()(publish.publish)
 app.command()(stats.stats)
 app.command()(doctor.doctor)
