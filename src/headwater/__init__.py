@@ -75,7 +75,6 @@ _WHERE = {
     "Store": "headwater.query",
     "deterministic": "headwater.flow.determinism",
     "length": "headwater.mapreduce.windows",
-    "mapreduce": "headwater.mapreduce.running",
     "open": "headwater.store",
     "reduce_job": "headwater.reduce.run",
     "time": "headwater.mapreduce.windows",
@@ -85,6 +84,8 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "mapreduce":  # a package that can be called
+        return import_module("headwater.mapreduce")
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_WHERE[name]), name)

@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 
 import headwater as hw
 from headwater import streams
-from headwater.mapreduce.jobs import Mapped, Reduced, _told, result_ids
+from headwater.mapreduce.jobs import _told
 from headwater.mapreduce.mapping import FILE, ID, IDS
 from headwater.mapreduce.records import Unreadable, parts
+from headwater.mapreduce.results import Mapped, Reduced, result_ids
 from headwater.mapreduce.running import MapReduce, start
 from headwater.mapreduce.settings import Settings, given
 from headwater.mapreduce.tasks import ERROR, Note, map_task, reduce_task

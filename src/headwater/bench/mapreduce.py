@@ -20,7 +20,8 @@ from headwater.bench.harness import GENERATION, Case, Sample, compare
 from headwater.bench.meter import Meter
 from headwater.bench.report import Table
 from headwater.errors import HeadwaterError
-from headwater.mapreduce.jobs import Jobs, Mapped, Reduced
+from headwater.mapreduce.jobs import Jobs
+from headwater.mapreduce.results import Mapped, Reduced
 from headwater.mapreduce.running import start
 from headwater.mapreduce.settings import given
 from headwater.mapreduce.windows import length
@@ -61,10 +62,14 @@ def measure(
     files: int = FILES,
     windows: Sequence[int] = (WINDOW,),
     pairs: int = 3,
+    warm_ups: int = 2,
     folder: Path | None = None,
     progress: Progress = lambda doing, done, total: None,
 ) -> Table:
-    """Compares both ways at each length of window; cumulative seconds after each reduce."""
+    """Compares both ways at each length of window; cumulative seconds after each reduce.
+
+    A JVM takes two runs or so to compile what each way does; it is not what is measured.
+    """
     from headwater.session import adopt_or_start
 
     spark = adopt_or_start()
@@ -87,7 +92,7 @@ def measure(
             )
             for window in windows
         ]
-        for outcome in compare(cases, pairs, Meter(spark), progress):
+        for outcome in compare(cases, pairs, Meter(spark), progress, warm_ups):
             _add(table, outcome, times, pairs)
     return table
 

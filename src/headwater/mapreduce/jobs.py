@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
@@ -19,6 +17,7 @@ from headwater.errors import FlowError, RunError
 from headwater.mapreduce.functions import FunctionMap, FunctionReduce, NativeMap, NativeReduce
 from headwater.mapreduce.mapping import FILE, ID, IDS, ROW_BITS
 from headwater.mapreduce.records import PART, Part, Unreadable, parts
+from headwater.mapreduce.results import Mapped, Reduced, result_ids
 from headwater.mapreduce.tasks import (
     ERROR,
     Note,
@@ -30,8 +29,6 @@ from headwater.mapreduce.tasks import (
     reduced_schema,
 )
 from headwater.spark_errors import one_line
-from headwater.store.ids import xxhash64
-from headwater.store.occurrences import Ids, mixed
 from headwater.streams.schema import type_text
 
 if TYPE_CHECKING:
@@ -43,25 +40,6 @@ if TYPE_CHECKING:
 
 _DATA = re.compile(r"SQLSTATE: 22|\bUnreadable: ")
 """In an error of Spark's: the data is at fault, not the machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mapped:
-    """What came of mapping a file; with a reason, nothing did."""
-
-    records: int = 0
-    rejected: int = 0
-    letters: list[dict[str, Any]] = field(default_factory=list)
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reduced:
-    """What came of a reduce: rows of `__hw_id`, the key and the result; sets; keys that failed."""
-
-    rows: pa.Table
-    sets: pa.ChunkedArray | None
-    letters: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Jobs:
@@ -271,12 +249,6 @@ class Jobs:
         schema = pa.schema([(ID, pa.int64()), *self._work.output])
         sets = pa.chunked_array([], pa.list_(pa.int64())) if self._work.eager else None
         return Reduced(schema.empty_table(), sets)
-
-
-def result_ids(sink: str, number: int, keys: Ids) -> Ids:
-    """The ids of a reduce's results, by the hashes of their keys."""
-    base = xxhash64([sink, number], ["string", "bigint"])
-    return mixed(keys, np.full(len(keys), base, np.int64))
 
 
 def _told(notes: Sequence[Note], expected: int) -> Mapped:

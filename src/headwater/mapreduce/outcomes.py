@@ -38,8 +38,8 @@ from headwater.streams import open as open_streams
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headwater.mapreduce.jobs import Reduced
     from headwater.mapreduce.journal import Input, Reduce, State
+    from headwater.mapreduce.results import Reduced
     from headwater.mapreduce.settings import Settings
     from headwater.streams import Streams
 

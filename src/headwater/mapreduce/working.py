@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from headwater.mapreduce.jobs import Mapped, Reduced
     from headwater.mapreduce.journal import Input, Journal, Reduce
     from headwater.mapreduce.outcomes import Outcomes
+    from headwater.mapreduce.results import Mapped, Reduced
     from headwater.mapreduce.settings import Settings
 
 log = logging.getLogger("headwater")

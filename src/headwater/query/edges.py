@@ -151,6 +151,8 @@ class Edges:
     def _replayed(self, sink: Sink, chosen: pa.Table) -> pa.Table:
         if not chosen.num_rows:
             return _OF_RESULTS.empty_table()
+        if sink.is_mapreduce:
+            return self._mapped(sink, chosen)
         found = self.engine.sets(sink, chosen["result_id"].to_numpy())
         sources = {source.name: source.no for source in self.catalog.sources_of(sink)}
         numbers = np.array([sources[name] for name in found["source"].to_pylist()], np.int16)
@@ -166,8 +168,25 @@ class Edges:
         )
         return _ordered([edges])
 
+    def _mapped(self, sink: Sink, chosen: pa.Table) -> pa.Table:
+        """The edges of a map-reduce's results, by mapping the files of their windows again."""
+        from headwater.mapreduce.asking import Asked
+
+        (source,) = self.catalog.sources_of(sink)
+        edges = Asked(self.reader.query, sink, source).edges(chosen["result_id"].to_numpy())
+        number = pa.array(np.full(edges.num_rows, source.no, np.int16))
+        columns = [edges["result_id"], number, edges["source_id"], edges["seq"]]
+        return _ordered([pa.table(columns, schema=_OF_RESULTS)])
+
     def _reached(self, source: Source, sink: Sink, ids: Ids) -> pa.Table:
         """The edges of records to a sink that has none stored: of those that may have some."""
+        if sink.is_mapreduce:
+            from headwater.mapreduce.asking import Asked
+
+            found = Asked(self.reader.query, sink, source).reached(ids)
+            columns = [found["source_id"], np.full(found.num_rows, sink.no, np.int16)]
+            columns += [found["result_id"], found["seq"]]
+            return pa.table(columns, schema=_OF_RECORDS)
         from headwater.replay.candidates import candidates
 
         own = records.found(self.reader, source, ids)

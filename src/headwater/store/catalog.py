@@ -96,6 +96,11 @@ class Sink:
         return bool(self.definition.get("kind") == "step")
 
     @property
+    def is_mapreduce(self) -> bool:
+        """Whether its sets are found by mapping files again."""
+        return bool(self.definition.get("mapreduce", False))
+
+    @property
     def resolved(self) -> bool:
         """Whether its sets were found by a replay as its results came, and stored."""
         return bool(self.definition.get("resolved", False))

@@ -37,6 +37,8 @@ Query = Callable[..., pa.Table]
 def possible(source: Source) -> bool:
     """Whether the source's records can be read again."""
     definition = source.definition
+    if definition.get("mapreduce"):
+        return True
     if not definition.get("path") or definition.get("format") not in FORMATS:
         return False
     return bool(source.id["kind"] != "position" or definition["format"] == "parquet")
@@ -45,6 +47,10 @@ def possible(source: Source) -> bool:
 def read(source: Source, ids: Ids, query: Query) -> pa.Table:
     """The source's records with these ids: `__hw_id`, `__hw_time`, own columns; each id once."""
     kind, path = source.id["kind"], str(source.definition["path"])
+    if source.definition.get("mapreduce"):
+        from headwater.mapreduce.asking import records
+
+        return _once(source, records(query, source, ids))
     try:
         if kind == "position":
             rows = _by_position(source, ids, query)
