@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headwater.errors import HeadwaterError, RunError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _LOOK = 1
 """Seconds between two looks at whether sources are silent."""
+_GLANCE, _GLANCES = 0.02, 20
+"""Seconds between two looks at what a query does, and how many of them."""
 
 
 class Launch(Protocol):
@@ -115,7 +118,13 @@ class Run:
 
     def _advance(self) -> None:
         """Start the query anew with a later watermark, if silence allows one."""
-        if self._launch is None or (watermark := self._sink.idle_watermark()) is None:
+        if self._launch is None or self._sink.silence is None:
+            return
+        if not self._waits():
+            # Starting and working take their time, and what comes meanwhile is not heard yet.
+            self._sink.silence.advanced()
+            return
+        if (watermark := self._sink.idle_watermark()) is None:
             return
         with self._changing:
             if self._stopped:
@@ -125,6 +134,15 @@ class Run:
             self.query.stop()
             self._sink.close()
             self._sink, self.query = self._launch.advance(watermark)
+
+    def _waits(self) -> bool:
+        """Whether the query waits for data: it looks for some in between."""
+        assert self.query is not None
+        for _ in range(_GLANCES):
+            if self.query.status["message"].startswith("Waiting"):
+                return True
+            time.sleep(_GLANCE)
+        return False
 
     def _end(self) -> None:
         try:
