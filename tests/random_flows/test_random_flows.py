@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 GROUPS = (THEMES[::2], THEMES[1::2])
 """The themes that share a query: half of them each."""
 
-EXAMPLES = amount(2, 18)
+EXAMPLES = amount(3, 18)
 BATCHES = (3, 7) if full() else (3, 5)
 
 
@@ -108,7 +108,7 @@ def test_the_random_flows_had_everything_in_them(coverage: Coverage) -> None:
     if not coverage.flows:
         pytest.skip("runs after the random flows")
     print(f"\nrandom flows: {coverage}")
-    assert coverage.flows >= amount(20, 200)
+    assert coverage.flows >= amount(30, 200)
     assert coverage.results > 8 * coverage.flows
     for what, least in {
         "rows late": 2,
