@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json as encoder
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -263,38 +265,27 @@ def live(
     from headwater.bench.graphs import OVERLAPS, SIZES
     from headwater.bench.live import PARTS, THROUGH_SPARK, measure
     from headwater.bench.suites.live import DOMAINS
-    from headwater.cli.progress import counted
     from headwater.cli.spark import session
 
     asked = [each.value for each in part or [Part.throughput]]
     chosen = [name for name in PARTS if name in asked or Part.all in asked]
     domains = tuple(each.value.replace("-", "_") for each in domain or ()) or DOMAINS
-    report: dict[str, Any] = {"machine": machine(), "suites": {}}
     with ExitStack() as stack:
         spark = stack.enter_context(session()) if set(chosen) & {*THROUGH_SPARK} else None
-        for name in chosen:
-            with counted(f"bench live, {name}") as progress:
-                tables = list(
-                    measure(
-                        name,
-                        spark,
-                        domains=domains,
-                        records=records,
-                        sizes=size or SIZES,
-                        overlaps=overlap or OVERLAPS,
-                        edges=edges,
-                        cap=cap,
-                        pairs=pairs,
-                        batches=batches,
-                        folder=folder,
-                        progress=progress,
-                    )
-                )
-            report["suites"][name] = [table.as_dict() for table in tables]
-            if not json:
-                for table in tables:
-                    show(table)
-    finish(report, json)
+        measured = partial(
+            measure,
+            spark=spark,
+            domains=domains,
+            records=records,
+            sizes=size or SIZES,
+            overlaps=overlap or OVERLAPS,
+            edges=edges,
+            cap=cap,
+            pairs=pairs,
+            batches=batches,
+            folder=folder,
+        )
+        report_parts("bench live", chosen, measured, json)
 
 
 @app.command()
@@ -323,28 +314,12 @@ def reduce(
     Example: `headwater bench reduce --edges 1000000 --pairs 1 --cores 1,2`
     """
     from headwater.bench.reduce import PARTS, measure
-    from headwater.cli.progress import counted
 
     asked = [each.value for each in part or [ReducePart.throughput]]
     chosen = [name for name in PARTS if name in asked or ReducePart.all in asked]
-    report: dict[str, Any] = {"machine": machine(), "suites": {}}
-    for name in chosen:
-        with counted(f"bench reduce, {name}") as progress:
-            tables = list(
-                measure(
-                    name,
-                    edges=edges,
-                    pairs=pairs,
-                    cores=_numbers("--cores", cores),
-                    folder=folder,
-                    progress=progress,
-                )
-            )
-        report["suites"][name] = [table.as_dict() for table in tables]
-        if not json:
-            for table in tables:
-                show(table)
-    finish(report, json)
+    numbers = _numbers("--cores", cores)
+    measured = partial(measure, edges=edges, pairs=pairs, cores=numbers, folder=folder)
+    report_parts("bench reduce", chosen, measured, json)
 
 
 @app.command()
@@ -477,6 +452,23 @@ def show(table: Any) -> None:
     print_rich(out, shown)
     for note in table.notes:
         out.print(note, style="dim")
+
+
+def report_parts(
+    command: str, parts: Sequence[str], measure: Callable[..., Iterable[Any]], json: bool
+) -> None:
+    """Measures some parts, one after the other, and prints the tables of each as it is done."""
+    from headwater.cli.progress import counted
+
+    report: dict[str, Any] = {"machine": machine(), "suites": {}}
+    for name in parts:
+        with counted(f"{command}, {name}") as progress:
+            tables = list(measure(name, progress=progress))
+        report["suites"][name] = [table.as_dict() for table in tables]
+        if not json:
+            for table in tables:
+                show(table)
+    finish(report, json)
 
 
 def finish(report: dict[str, Any], json: bool) -> None:

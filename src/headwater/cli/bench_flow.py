@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 import typer
 
-from headwater.cli.bench import Folder, finish, machine, show
+from headwater.cli.bench import Folder, report_parts
 from headwater.cli.output import Json
 
 
@@ -37,18 +38,8 @@ def flow(
     Example: `headwater bench flow --part publish --part labels`
     """
     from headwater.bench.flow import PARTS, measure
-    from headwater.cli.progress import counted
 
     asked = [each.value for each in part or [FlowPart.publish]]
     chosen = [name for name in PARTS if name in asked or FlowPart.all in asked]
-    report: dict[str, Any] = {"machine": machine(), "suites": {}}
-    for name in chosen:
-        with counted(f"bench flow, {name}") as progress:
-            tables = list(
-                measure(name, pairs=pairs, seconds=seconds, folder=folder, progress=progress)
-            )
-        report["suites"][name] = [table.as_dict() for table in tables]
-        if not json:
-            for table in tables:
-                show(table)
-    finish(report, json)
+    measured = partial(measure, pairs=pairs, seconds=seconds, folder=folder)
+    report_parts("bench flow", chosen, measured, json)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from headwater.errors import FlowError
+from headwater.spelling import guess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,8 +98,7 @@ def nearest(name: Any, known: Iterable[str]) -> str:
     '; there are from, where'
     """
     there = list(known)
-    close = get_close_matches(str(name), there, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
+    if meant := guess(name, there, before="; "):
+        return meant
     shown = ", ".join(there[:12]) + (", …" if len(there) > 12 else "")
     return f"; there are {shown}" if there else ""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from headwater.errors import UnsupportedError
+from headwater.spelling import guess
 
 _AFTER = "run the flow and ask the store: hw.open(store).results(sink)"
 _SINK = "end the frame in flow.sink(name, frame) and flow.start(store=…)"
@@ -64,8 +63,7 @@ def no_such_method(name: str, step: str, columns: list[str]) -> UnsupportedError
     """The error for a method or column that a frame does not have."""
     if name in INSTEAD:
         return UnsupportedError(f"Frame.{name} is not supported on step {step!r}: {INSTEAD[name]}")
-    close = get_close_matches(name, columns, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    hint = guess(name, columns, after=" ")
     return UnsupportedError(
         f"step {step!r} has no column or method {name!r}; {hint}"
         f"its columns are {', '.join(columns)}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from headwater.errors import UnknownName
+from headwater.spelling import guess
 
 Query = Callable[[str], pa.Table]
 
@@ -172,6 +172,5 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     known = sorted(set(known))
     if not known:
         return UnknownName(f"no {kind} {name!r}: the store has no {kind} yet")
-    close = get_close_matches(str(name), known, n=1)
-    guess = f"; did you mean {close[0]!r}?" if close else ""
-    return UnknownName(f"no {kind} {name!r}; the store has: {', '.join(known)}{guess}")
+    meant = guess(name, known, before="; ")
+    return UnknownName(f"no {kind} {name!r}; the store has: {', '.join(known)}{meant}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
@@ -11,6 +10,7 @@ from pyspark.sql import DataFrame
 from headwater.errors import FlowError
 from headwater.flow import nodes
 from headwater.flow.frame import Frame
+from headwater.spelling import guess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -86,7 +86,6 @@ def _is_named(step: str) -> bool:
 
 
 def _unknown(name: str, known: list[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    hint = guess(name, known, after=" ")
     there = f"FROM can name {', '.join(known)}" if known else "the flow has no source yet"
     return f"there are no rows called {name!r}; {hint}{there}"
