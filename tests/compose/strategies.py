@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from headwater.compose import KINDS, Composition, Node
 from headwater.compose.addresses import Call, Target, Url
 from headwater.compose.node import Key, keys
+from headwater.compose.steps import DOES, Steps
 from headwater.compose.structures import Alerts, Cardinalities, Ports, Schemas
 from headwater.compose.types.bindings import Bindings
 from headwater.compose.values import (
@@ -111,6 +112,8 @@ def values(kind: Value) -> st.SearchStrategy[Any]:
             return st.just({"count": 3}) | st.just({"time": "1 hour"})
         case Windows():
             return WINDOWS
+        case Steps():
+            return steps()
         case Alerts():
             return st.just({"email": ["a@example.org"], "subject": "x"}) | st.just(
                 {"webhook": "https://example.org"}
@@ -129,10 +132,26 @@ def values(kind: Value) -> st.SearchStrategy[Any]:
     raise AssertionError(f"no strategy for {kind}")
 
 
+@st.composite
+def steps(draw: st.DrawFn) -> dict[str, Any]:
+    """Steps of a job: each but the last is read by the next, and by others below it."""
+    names = draw(
+        st.lists(NAMES.filter(lambda n: n != "event"), min_size=1, max_size=4, unique=True)
+    )
+    made: dict[str, Any] = {}
+    for at, name in enumerate(names):
+        does = draw(st.sampled_from(sorted(DOES)))
+        made[name] = {does: draw(values(DOES[does]))}
+        if at:
+            earlier = draw(st.lists(st.sampled_from(names[:at]), unique=True))
+            made[name]["after"] = list(dict.fromkeys([names[at - 1], *earlier]))
+    return made
+
+
 ONE_OF = {
     "source": ("stream", "format"),
     "static": ("value", "call", "format"),
-    "job": ("run", "call", "spark"),
+    "job": ("run", "call", "spark", "steps"),
     "sink": ("stream", "alert"),
 }
 """Of these keys a node has one."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from headwater import streams
 from headwater.cli.flow import app
 from headwater.compose import Composition
 from headwater.compose.schema import FILE
@@ -78,6 +80,75 @@ def test_check_tells_each_violation_in_a_line_and_columns_in_a_table(weather: Pa
         "columns",
         4,
     )
+
+
+BOUND = """\
+flow: indiana
+nodes:
+  radar: {source: {stream: radar, bind: ["lat := $.place.lat : NUMBER", "lon := $.place.lon"]}}
+  near: {filter: {from: radar, where: lat > 38 and lon < 0}}
+  quiet: {source: {stream: quiet, bind: ["x := $.y : NUMBER"]}}
+  calm: {filter: {from: quiet, where: x > 0}}
+"""
+
+
+def published(folder: Path, *events: dict[str, object]) -> None:
+    registry = streams.open(folder)
+    for name in ("radar", "quiet", "indiana.near"):
+        registry.create(
+            name, "at timestamp, place struct<lat: string, long: double>, dbz array<int>"
+        )
+    for name in ("radar", "indiana.near"):
+        registry.publish(name, list(events))
+
+
+def test_check_shows_the_last_event_of_the_streams_that_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "indiana.yaml"
+    file.write_text(BOUND)
+    monkeypatch.delenv("HEADWATER_STREAMS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = call("check", file)
+    assert (code, "last event" in out) == (0, False)
+
+    at = datetime(2025, 6, 1, 12, tzinfo=UTC)
+    good = {"at": at, "place": {"lat": "40", "long": -86.0}, "dbz": list(range(50))}
+    published(tmp_path / "streams", good, good | {"place": {"lat": "north", "long": -86.0}})
+    shown = (
+        '{"at": "2025-06-01T12:00:00+00:00", "place": {"lat": "north", "long": -86.0}, '
+        '"dbz": [0, 1, 2, "… 47 more"]}'
+    )
+    for given in ([], ["--streams", "streams"]):
+        code, out, err = call("check", file, *given)
+        assert code == 1
+        start, end = (
+            f"{file}:3: node 'radar': property ",
+            "; correct its path or its type [property]",
+        )
+        assert err.splitlines() == [
+            f"{start}'lat': the last event has 'north' there, which is no NUMBER: {shown}{end}",
+            f"{start}'lon': the last event has nothing at $.place.lon: {shown}{end}",
+        ]
+        assert f"last event of radar: {shown}" in out.splitlines()
+        assert "quiet:" not in out
+
+    code, out, _ = call("check", file, "--json", "--streams", "streams")
+    told = json.loads(out)
+    assert list(told["last_events"]) == ["radar"]
+    assert told["last_events"]["radar"]["dbz"] == list(range(50))
+    assert {(each["name"], each["verdict"]) for each in told["columns"]} == {
+        ("lat", "invalid"),
+        ("lon", "invalid"),
+        ("x", "unknown"),
+    }
+    file.write_text(
+        BOUND.replace("place.lon", "place.long").replace("lat : NUMBER", "lat : STRING")
+    )
+    assert call("check", file)[::2] == (0, "")
+    monkeypatch.setenv("HEADWATER_STREAMS", str(tmp_path / "none"))
+    assert call("check", file)[0] == 0
+    assert call("check", file, "--streams", "none")[0] == 2
 
 
 def test_a_file_that_is_wrong_is_told_in_lines_or_json(tmp_path: Path) -> None:

@@ -76,6 +76,13 @@ def test_the_published_schema_is_current() -> None:
         {"aggregate": {"from": "a", "window": {"time": "ten minutes"}, "columns": {}}},
         {"job": {"from": "a", "run": "x", "slots": 0}},
         {"source": {"stream": "a", "cardinality": 1}},
+        {"job": {"from": "a", "steps": {}}},
+        {"job": {"from": "a", "steps": {"event": {"run": "x"}}}},
+        {"job": {"from": "a", "steps": {"b-c": {"run": "x"}}}},
+        {"job": {"from": "a", "steps": {"b": {"run": "x", "call": "m:f"}}}},
+        {"job": {"from": "a", "steps": {"b": {"after": "c"}}}},
+        {"job": {"from": "a", "steps": {"b": {"run": ""}}}},
+        {"job": {"from": "a", "steps": {"b": {"spark": "f"}}}},
     ],
     ids=json.dumps,
 )

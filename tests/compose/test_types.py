@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -213,12 +214,90 @@ def test_the_last_event_is_evidence() -> None:
     assert judged(flow, radar=XML) == {
         ("radar", "lat"): ("valid", "last event"),
         ("radar", "name"): ("invalid", "substructure"),
-        ("radar", "typo"): ("unknown", "last event"),
+        ("radar", "typo"): ("invalid", "last event"),
         ("f", "lat"): ("valid", "last event"),
     }
-    _, found = examined(flow, lambda _: XML)
+    violations, found = examined(flow, lambda _: XML)
     assert found[0].reason == "the last event has '40' there"
+    assert violations[1].text == (
+        f"property 'typo': the last event has nothing at /radar/location/centrelat: {XML}; "
+        "correct its path or its type"
+    )
     assert set(judged(flow, radar="no event at all").values()) == {("unknown", "last event")}
+
+
+ROW = (
+    '{"scan": 67, "at": "2025-06-01T12:00:00+00:00", "lat": null, "place": {"x": 1.5, "y": null}, '
+    '"storms": [{"id": 1}, {"id": 2}], "none": []}'
+)
+CARRIED = '{"scan": 67, "document": "<radar><lat>40</lat><cell/><cell/></radar>"}'
+
+
+@pytest.mark.parametrize(
+    ("line", "event", "verdict"),
+    [
+        ("$.scan : INTEGER", ROW, "valid"),
+        ("$.scam : INTEGER", ROW, "invalid"),
+        ("$.scan : TIMESTAMP", ROW, "invalid"),
+        ("$.at : TIMESTAMP", ROW, "valid"),
+        ("$.at : NUMBER", ROW, "invalid"),
+        ("$.lat : NUMBER", ROW, "unknown"),  # null, this time
+        ("$.lat.deep : NUMBER", ROW, "unknown"),
+        ("$.place.x : INTEGER", ROW, "invalid"),
+        ("$.place.y : NUMBER", ROW, "unknown"),
+        ("$.place.z : NUMBER", ROW, "invalid"),
+        ("$.place : NUMBER", ROW, "invalid"),
+        ("$.storms[1].id : INTEGER", ROW, "valid"),
+        ("$.storms[-1].id : INTEGER", ROW, "valid"),
+        ("$.storms[7].id : INTEGER", ROW, "unknown"),  # a shorter list, this time
+        ("$.storms[*].id", ROW, "valid"),
+        ("$.storms[*].name", ROW, "invalid"),
+        ("$.storms.id", ROW, "invalid"),
+        ("$.none[*].id : NUMBER", ROW, "unknown"),
+        ("count($.none[*]) : INTEGER", ROW, "valid"),
+        ("count($.nones[*]) : INTEGER", ROW, "invalid"),
+        ("/radar/scan : INTEGER", ROW, "valid"),  # the root is left out
+        ("/scan : INTEGER", ROW, "valid"),
+        ("/radar/@scan : INTEGER", ROW, "valid"),
+        ("/radar/scam : INTEGER", ROW, "unknown"),  # in `lat`, which is null, may be a document
+        ("/radar/scam : INTEGER", '{"scan": 67}', "invalid"),
+        ("/radar/lat : NUMBER", CARRIED, "valid"),
+        ("/radar/lat : BOOLEAN", CARRIED, "invalid"),
+        ("/radar/lon : NUMBER", CARRIED, "invalid"),
+        ("count(/radar/cell) : INTEGER", CARRIED, "valid"),
+        ("string-length(/radar/lat) : INTEGER", CARRIED, "valid"),
+        ("string-length(/radar/lat) : INTEGER", '{"scan": 67}', "unknown"),
+        ("/r/x : NUMBER", "<r><x>1</x><x>two</x></r>", "valid"),  # the first counts
+        ("/r/x : NUMBER", "<r>", "unknown"),
+        ("$.x : NUMBER", "<r/>", "unknown"),
+    ],
+)
+def test_what_the_last_event_says_of_a_path(line: str, event: str, verdict: str) -> None:
+    assert judged(radar(bind=f"p := {line}"), radar=event) == {
+        ("radar", "p"): (verdict, "last event")
+    }
+
+
+def test_an_event_that_contradicts_the_schema_is_told() -> None:
+    flow = radar(schema="scan bigint, lat double", bind="l := $.lat : NUMBER").filter(
+        "f", "radar", where="l > 1"
+    )
+    told = {
+        event: judged(flow, radar=event)["radar", "l"] for event in ('{"lat": 4}', '{"lat": null}')
+    }
+    assert set(told.values()) == {("valid", "schema")}
+    for event in ('{"scan": 1}', '{"lat": "north"}'):
+        assert judged(flow, radar=event)["radar", "l"] == ("invalid", "last event")
+
+
+def test_a_long_event_is_shown_cut_short_and_in_a_line() -> None:
+    event = json.dumps({"dbz": list(range(1_000)), "text": "\n\x1b" * 90, "name": "x" * 500})
+    (found,), _ = examined(
+        radar(bind="p := $.q").filter("f", "radar", where="p > 1"), lambda _: event
+    )
+    assert '… 997 more"]' in found.text
+    assert len(found.text) < 300
+    assert found.text.isprintable()
 
 
 def test_the_columns_of_a_json_event_are_evidence() -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from headwater.compose import Composition
-from headwater.errors import RunError, UnknownId
+from headwater.errors import FlowError, RunError, UnknownId
 from headwater.runtimes.jobs import Event, Job, JobQueue, State, Step, job_of
 from headwater.runtimes.jobs.states import TRANSITIONS, whole
+from tests.runtimes.lab import STEPS as MODEL
 from tests.runtimes.lab import done, events, job
 
 
@@ -120,6 +123,62 @@ def test_a_node_of_a_flow_file() -> None:
     assert (made.steps[0].run, made.slots, made.timeout) == ("python forecast.py", 2, 3600.0)
     assert (made.backoff, made.count, made.version) == (0.5, 3, "4")
     assert Job.parse(made.text()) == made
+
+
+def test_the_steps_of_a_flow_files_job() -> None:
+    flow = Composition.parse(
+        "flow: weather\nnodes:\n"
+        "  strong: {source: {stream: strong}}\n"
+        "  forecast:\n"
+        "    job:\n"
+        "      from: strong\n"
+        "      steps:\n"
+        "        prepare: {call: 'tests.runtimes.functions:prepare'}\n"
+        "        simulate: {call: 'tests.runtimes.functions:simulate', after: prepare}\n"
+        "        report: {call: 'tests.runtimes.functions:report', after: [simulate]}\n"
+    )
+    assert job_of(flow, "forecast").steps == MODEL
+    assert job_of(Composition.parse(flow.to_json()), "forecast").steps == MODEL
+
+
+STEP_NAMES = st.sampled_from(["a", "b", "c"])
+GIVEN = st.dictionaries(
+    STEP_NAMES,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "run": st.just("true"),
+            "call": st.sampled_from(["m:f", "f"]),
+            "after": st.lists(STEP_NAMES | st.just("d"), max_size=2, unique=True),
+        },
+    ),
+    min_size=1,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(GIVEN)
+def test_a_flow_file_refuses_the_steps_that_a_job_refuses(steps: dict[str, Any]) -> None:
+    def refused(make: Callable[[], object]) -> bool:
+        try:
+            make()
+        except FlowError:
+            return True
+        return False
+
+    def in_a_file() -> Job:
+        flow = Composition("x").source("s", stream="s").job("j", "s", steps=steps)
+        return job_of(flow, "j")
+
+    def by_itself() -> Job:
+        keys = {
+            name: {**step, "after": tuple(step.get("after", ()))} for name, step in steps.items()
+        }
+        return Job("x", "j", steps=tuple(Step(name, **step) for name, step in keys.items()))
+
+    assert refused(in_a_file) == refused(by_itself)
+    if not refused(in_a_file):
+        assert in_a_file() == by_itself()
 
 
 # --- states -----------------------------------------------------------------------------------

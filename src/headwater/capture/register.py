@@ -65,7 +65,9 @@ def registration(
             "live": plan.described() if plan else None,
         },
         sources=tuple(
-            SourceRegistration(name, _source(source), arrow_schema(source.schema))
+            SourceRegistration(
+                name, {**_source(source), **flow.notes.get(name, {})}, arrow_schema(source.schema)
+            )
             for name, source in flow.sources.items()
             if name in used
         )
@@ -81,6 +83,7 @@ def registration(
                     "capture": part.capture,
                     "resolved": plan is not None and part.capture in LAZY,
                     "kind": "step" if part.name in shown else "sink",
+                    **flow.notes.get(part.name, {}),
                 },
                 arrow_schema(part.schema),
             )

@@ -18,7 +18,7 @@ import pyarrow as pa
 from headwater.capture.arrivals import Arrivals
 from headwater.capture.decode import Decoded, decode, decode_records
 from headwater.capture.files import Files
-from headwater.capture.write import hand_on
+from headwater.capture.write import TableWriter, hand_on
 from headwater.errors import RunError
 from headwater.flow.nodes import Source
 from headwater.live.reading import read_times
@@ -74,6 +74,7 @@ class CaptureSink:
         live: LiveGraph | None = None,
         resolve: Resolve | None = None,
         in_files: Sequence[Source] = (),
+        muted: Callable[[int], bool] | None = None,
     ) -> None:
         self.failure: BaseException | None = None
         self._at_work = threading.Lock()
@@ -87,6 +88,7 @@ class CaptureSink:
         self._live = live
         self._resolve = resolve
         self._in_files = in_files
+        self._muted = muted
         self.finishing = False
         """Whether the next batch is the flow's last."""
         self.silence: Silence | None = None
@@ -145,6 +147,8 @@ class CaptureSink:
 
     def _take(self, df: DataFrame, batch: int) -> None:
         decoded = decode(self._outputs, df.toArrow(), batch)
+        if self._muted is not None and self._muted(batch):
+            decoded.results.clear()
         while self._still:
             part, records = self._still.pop()
             decoded.records[part.name] = decode_records(part, records.toArrow())
@@ -209,6 +213,9 @@ class CaptureSink:
         for name, sink in self._flow.sinks.items():
             if sink.write is not None and name in results and len(results[name].rows):
                 rows = results[name].rows
+                if isinstance(sink.write, TableWriter):
+                    sink.write.take(self._query_id, batch, ids[name], rows)
+                    continue
                 user = rows.select(rows.column_names[2:])
                 hand_on(sink.write, self._flow.spark, ids[name], user, batch)
 

@@ -48,8 +48,9 @@ def start(
     live: bool | Literal["steps"] = False,
     expiry: str | None = None,
     idle_after: str | None = None,
+    muted: Callable[[int], bool] | None = None,
 ) -> Run:
-    """Start a flow."""
+    """Start a flow; the results of `muted` batches are not results: they only build up state."""
     let_go_at_exit()
     if not flow.sinks:
         raise FlowError(f"flow {flow.name!r} has no sink; end a frame in flow.sink(name, frame)")
@@ -100,7 +101,16 @@ def start(
             resolve = resolver(flow, owner, plan)
             in_files = () if plan is None else plan.in_files
             sink = CaptureSink(
-                flow, outputs, owner, binding.query_id, place, on_batch, graph, resolve, in_files
+                flow,
+                outputs,
+                owner,
+                binding.query_id,
+                place,
+                on_batch,
+                graph,
+                resolve,
+                in_files,
+                muted,
             )
             sink.finishing = place.is_finishing()
             sink.silence = silence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -14,9 +14,20 @@ if TYPE_CHECKING:
 RESULT_ID = "result_id"
 
 
+@runtime_checkable
+class TableWriter(Protocol):
+    """A writer of Headwater's own: it takes results as Arrow, in the driver."""
+
+    def take(self, query_id: str, batch: int, ids: pa.Array, rows: pa.Table) -> None:
+        """Hand a batch on: `rows` has `__hw_id`, `__hw_time`, then the sink's own columns.
+
+        What a query and batch brought before is to be passed over.
+        """
+
+
 def check_write(write: Any, where: str) -> None:
     """Refuse a writer that is neither a function nor a dict with a format."""
-    if write is None or callable(write):
+    if write is None or callable(write) or isinstance(write, TableWriter):
         return
     if not isinstance(write, dict) or "format" not in write:
         raise FlowError(

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.output import Json, print_json, print_table
+from headwater.cli.output import Json, console, print_json, print_table
+from headwater.cli.streams import Folder
 from headwater.cli.sustain import sustain
 
 if TYPE_CHECKING:
@@ -47,31 +48,40 @@ def check(
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Only what is wrong, not each column's verdict.")
     ] = False,
+    streams: Folder = None,
     json: Json = False,
 ) -> None:
     """Check a flow file: every rule it breaks, and whether the columns it names are valid.
 
+    The last events of the streams that it reads are evidence, where there are any.
+
     Exit code 1 when a rule is broken.
 
-    Example: `headwater flow check weather.yaml`
+    Example: `headwater flow check weather.yaml --streams streams`
     """
     from headwater.compose.checking import examined
+    from headwater.compose.evidence import last_events
 
+    if streams is not None and not streams.is_dir():
+        raise typer.BadParameter(f"{streams} is no folder", param_hint="--streams")
     with _refused(json):
         flow = _read(file)
-        violations, judged = examined(flow)
+        events = last_events(flow, streams)
+        violations, judged = examined(flow, events.get)
     if json:
         told = {
             "flow": flow.name,
             "nodes": len(flow),
             "violations": [each.as_json() for each in violations],
             "columns": [each.as_json() for each in judged],
+            "last_events": {name: encoder.loads(event) for name, event in events.items()},
         }
         print_json([encoder.dumps(told, ensure_ascii=False, indent=1), "\n"])
     else:
         _print_violations(violations)
         if judged and not quiet:
             _print_judged(judged)
+            _print_events(events)
         if not violations:
             typer.echo(f"flow {flow.name}: {len(flow)} nodes, no rule broken")
     if violations:
@@ -177,3 +187,11 @@ def _print_judged(judged: tuple[Judged, ...]) -> None:
     table = pa.table({name: [row[name] for row in rows] for name in shown})
     counts = {v: sum(each.verdict == v for each in judged) for v in ("valid", "invalid", "unknown")}
     print_table(table, False, note=", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
+
+
+def _print_events(events: dict[str, str]) -> None:
+    from headwater.compose.types.examples import brief
+
+    for name, event in events.items():
+        line = f"last event of {name}: {brief(event)}"
+        console().print(line, style="dim", markup=False, highlight=False, soft_wrap=True)

@@ -237,6 +237,7 @@ class Building(ABC):
         run: str | None = None,
         call: Function | None = None,
         spark: Function | None = None,
+        steps: Mapping[str, Mapping[str, Any]] | None = None,
         schema: str | None = None,
         per: Any = "event",
         slots: int = 1,

@@ -57,6 +57,8 @@ class Flow:
         self._counts: Counter[str] = Counter()
         self._named: set[str] = set()
         self._seen: dict[str, tuple[Attribute, ...]] = {}
+        self.notes: dict[str, dict[str, Any]] = {}
+        """What the store is to know of sources and sinks beside what they are, by name."""
 
     # --- what it is made of -------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from headwater.errors import UnknownId
+from headwater.errors import StoreError, UnknownId
 from headwater.query import records, results
 from headwater.reduce.blocks import vertex_ids
 from headwater.store.batch import ID, TIME
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from headwater.store.reader import Reader
 
 PREFIX = "hw:"
+STREAMS = "streams"
+"""In the place of a flow: an event of a named stream, whichever flows make and read it."""
 _SAMPLE = 200_000
 """Names among which a similar one is looked for."""
 
@@ -71,12 +73,31 @@ def among(column: str, ids: Sequence[int]) -> str:
 
 
 def own(catalog: Catalog, name: str) -> list[Own]:
-    """What `hw:<flow>/<source-or-sink>/<id>` is, if the store has that source or sink, or both."""
+    """What `hw:<flow>/<source-or-sink>/<id>` is, if the store has that source or sink, or both.
+
+    `hw:streams/<stream>/<id>` is an event of a stream: a result of the sinks that publish it, in
+    whatever version, and a record of the sources that read it.
+    """
     place, _, number = name.removeprefix(PREFIX).rpartition("/")
     if not name.startswith(PREFIX) or not number.removeprefix("-").isdecimal():
         return []
     known: tuple[Source | Sink, ...] = (*catalog.sinks, *catalog.sources)
-    return [Own(one, int(number)) for one in known if f"{one.flow}/{one.name}" == place]
+    found = [one for one in known if f"{one.flow}/{one.name}" == place]
+    streams = {place.removeprefix(f"{STREAMS}/")} if place.startswith(f"{STREAMS}/") else set()
+    streams.update(stream for one in found for stream in one.streams)
+    if streams:
+        # A sink may publish into several streams: what reads any of them reads its results.
+        for sink in catalog.sinks:
+            streams.update(sink.streams if streams & set(sink.streams) else ())
+        found += [one for one in known if streams & set(one.streams) and one not in found]
+    return [Own(one, int(number)) for one in found]
+
+
+def name_of(place: Source | Sink, id: int) -> str:
+    """The name of a record or result; that of an event where it goes by a stream."""
+    if place.streams:
+        return f"{PREFIX}{STREAMS}/{place.streams[0]}/{id}"
+    return f"{PREFIX}{place.flow}/{place.name}/{id}"
 
 
 def times(reader: Reader, found: Sequence[Own]) -> dict[tuple[str, int, int], datetime | None]:
@@ -119,10 +140,13 @@ def _exists(reader: Reader, mine: Own) -> bool:
     place = mine.place
     if not isinstance(place, Source):
         return results.exists(reader, place, mine.id)
-    if len(records.is_known(reader, place, np.array([mine.id], np.int64))):
-        return True
     sql = f"SELECT 1 AS one FROM edges WHERE source_no = {place.no} AND source_id = ? LIMIT 1"
-    return bool(reader.query(sql, [mine.id]).num_rows)
+    if reader.query(sql, [mine.id]).num_rows:
+        return True
+    try:
+        return bool(len(records.is_known(reader, place, np.array([mine.id], np.int64))))
+    except StoreError:
+        return False  # where it was is gone, or has no file yet
 
 
 def _hint(reader: Reader, held: Sequence[Held], name: str) -> str:

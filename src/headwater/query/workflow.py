@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.query import backward as flow_backward
-from headwater.query import forward as flow_forward
 from headwater.query import job_edges
 from headwater.query.columns import TIME
 from headwater.query.entities import (
@@ -22,6 +21,7 @@ from headwater.query.entities import (
     Own,
     by_place,
     ids_of,
+    name_of,
     names_of,
     own,
     require_known,
@@ -32,7 +32,7 @@ from headwater.store.catalog import Catalog, Sink, Source
 from headwater.store.select import QueryFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from headwater.query.edges import Edges
     from headwater.query.job_edges import Direction, Job
@@ -132,8 +132,9 @@ class Walk:
             if name != entity and (steps or name not in self.leads_on)
             for way in sorted(self.visited[name], key=lambda way: way.job)
         ]
-        mine = {name: found[0] if (found := self._own(name)) else None for name, _ in chosen}
-        known = times(self.edges.reader, [one for one in mine.values() if one is not None])
+        candidates = {name: self._own(name) for name, _ in chosen}
+        known = times(self.edges.reader, [one for found in candidates.values() for one in found])
+        mine = {name: _present(found, known) for name, found in candidates.items()}
         columns = [
             pa.array([name for name, _ in chosen], pa.string()),
             pa.array([one.kind if (one := mine[name]) else "entity" for name, _ in chosen]),
@@ -191,7 +192,7 @@ class Walk:
             else:
                 pairs = self._records(place, ids) if self.direction == "backward" else []
             for number, name in pairs:
-                self._note(f"{PREFIX}{place.flow}/{place.name}/{number}", name, _Way(place.flow))
+                self._note(name_of(place, number), name, _Way(place.flow))
                 found.append(name)
         return found
 
@@ -200,25 +201,20 @@ class Walk:
         rows = flow_backward.backward(
             self.edges, self.edges.catalog, sink, selection, columns=False, many=True
         )
+        catalog = self.edges.catalog
+        sources = {source.name: source for source in catalog.sources_of(sink)}
         return [
-            (row["result_id"], f"{PREFIX}{sink.flow}/{row['source']}/{row['id']}")
+            (row["result_id"], name_of(sources[row["source"]], row["id"]))
             for row in rows.select(["result_id", "source", "id"]).to_pylist()
         ]
 
     def _results(self, source: Source, ids: list[int]) -> list[tuple[int, str]]:
-        sinks = self.edges.catalog.sinks_of(source)
-        rows = flow_forward.forward(
-            self.edges,
-            source,
-            sinks,
-            np.unique(np.array(ids, np.int64)),
-            Selection.of(None, None, None, None),
-            many=True,
-        )
+        sinks = {sink.no: sink for sink in self.edges.catalog.sinks_of(source)}
+        rows = self.edges.of_records(source, tuple(sinks.values()), np.unique(np.array(ids)))
         return [
-            (row["id"], f"{PREFIX}{source.flow}/{row['sink']}/{row['result_id']}")
-            for row in rows.select(["id", "sink", "result_id"]).to_pylist()
-            if row["result_id"] is not None
+            (row["source_id"], name_of(sinks[row["sink_no"]], row["result_id"]))
+            for row in rows.select(["source_id", "sink_no", "result_id"]).to_pylist()
+            if row["sink_no"] in sinks
         ]
 
     def _note(self, start: str, end: str, way: _Way) -> None:
@@ -240,6 +236,12 @@ class Walk:
             self.edges.catalog = Catalog.read(self.edges.reader.query)
             found = own(self.edges.catalog, name)
         return found
+
+
+def _present(found: Sequence[Own], known: Mapping[tuple[str, int, int], object]) -> Own | None:
+    """Of what an entity may be, the one that the store has."""
+    there = (one for one in found if (one.kind, one.place.no, one.id) in known)
+    return next(there, found[0] if found else None)
 
 
 def _united(links: Sequence[job_edges.Link]) -> dict[tuple[int, int, int], int]:

@@ -40,14 +40,15 @@ def post(url: str, event: Mapping[str, Any], timeout: float) -> Any:
         raise Final(f"the answer is not JSON: {body[:60]!r}") from None
 
 
-def send(url: str, event: Mapping[str, Any], timeout: float) -> bytes:
-    """What is answered to an event, as it is."""
-    request = Request(
-        url,
-        _body(event),
-        {"Content-Type": "application/json", "Accept": "application/json"},
-        method="POST",
-    )
+def send(
+    url: str,
+    event: Mapping[str, Any],
+    timeout: float,
+    headers: Mapping[str, str] | None = None,
+) -> bytes:
+    """What is answered to an event, as it is; `headers` go beside those that JSON needs."""
+    own = {"Content-Type": "application/json", "Accept": "application/json"}
+    request = Request(url, _body(event), {**(headers or {}), **own}, method="POST")
     try:
         with _opener.open(request, timeout=timeout) as response:
             body = response.read(MOST_BYTES + 1)

@@ -29,6 +29,11 @@ class Source:
     schema: pa.Schema
 
     @property
+    def streams(self) -> tuple[str, ...]:
+        """The named stream that it reads, where it is one."""
+        return tuple(self.definition.get("streams", ()))
+
+    @property
     def kept(self) -> bool:
         """Whether the store has a table of this source's records."""
         return bool(self.definition.get("keep", "none") != "none")
@@ -79,6 +84,11 @@ class Sink:
     name: str
     definition: Mapping[str, Any]
     schema: pa.Schema
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The named streams that its results are published in."""
+        return tuple(self.definition.get("streams", ()))
 
     @property
     def capture(self) -> str:

@@ -86,6 +86,11 @@ class EmbeddedWriter:
             register(self._connection, self._catalog, flow)
         self._catalog = Catalog.read(lambda sql: self._connection.sql(sql).to_arrow_table())
 
+    @property
+    def catalog(self) -> Catalog:
+        """What is registered."""
+        return self._catalog
+
     def flows(self) -> list[dict[str, Any]]:
         """The registered flows, one per streaming query, as they were given."""
         with self._lock:

@@ -12,6 +12,7 @@ from headwater.compose.cardinality import ONE, UNKNOWN, Cardinality
 from headwater.compose.kinds.ends import EMPTY
 from headwater.compose.kinds.operators import SQL, clash
 from headwater.compose.node import Node, Runtime, exactly_one, key
+from headwater.compose.steps import Steps
 from headwater.compose.structures import Schemas
 from headwater.compose.types.bindings import Bindings, Property
 from headwater.compose.values import (
@@ -140,6 +141,10 @@ class Job(Node):
     spark: str | None = field(
         default=None, metadata=key(Call(), "or a Python function of a Spark session and the event")
     )
+    steps: Table[Table[Any]] | None = field(
+        default=None,
+        metadata=key(Steps(), "or several of these by name, each after those that it names"),
+    )
     schema: str | None = field(default=None, metadata=key(Schemas(), "the columns of its result"))
     per: str | Window = field(
         default="event", metadata=key(_PER, "a task for each event, or for {count: n} or {time: t}")
@@ -174,6 +179,10 @@ class Job(Node):
         return known.is_one and (isinstance(self.per, str) or self.cardinality is not None)
 
     def contradictions(self) -> Iterator[str]:
-        """A job does one thing; a value is static or an input."""
-        yield from exactly_one(self, "run", "call", "spark")
-        yield from clash([port.name for port in self.inputs], self.static, "from and static")
+        """A job does one thing; a value is static, an input or a step's output."""
+        yield from exactly_one(self, "run", "call", "spark", "steps")
+        ports, steps = [port.name for port in self.inputs], self.steps or ()
+        yield from clash(ports, self.static, "from and static")
+        # A function has them all as keywords; the only input is the event.
+        yield from clash(steps, self.static, "steps and static")
+        yield from clash(steps, ports if len(ports) > 1 else (), "steps and from")

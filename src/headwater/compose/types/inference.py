@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headwater.compose.kinds import Join, Merge, Source
+from headwater.compose.types.examples import columns_of
 from headwater.compose.types.facts import Fact, Known, Verdict
 from headwater.compose.types.outputs import UNKNOWN, failures, output, struct
-from headwater.compose.types.properties import columns_of, judge
+from headwater.compose.types.properties import judge
 from headwater.compose.types.uses import uses
 from headwater.compose.violations import Violation
 

@@ -42,7 +42,7 @@ class Path:
 
     def find(self, event: str | bytes) -> Any:
         """What an event has there: a number, a text, a list of what was found, or None."""
-        if self.language == "xpath" and (self.steps is None or not _is_json(event)):
+        if self.language == "xpath" and (self.steps is None or not is_json(event)):
             return _find_xml(self.text, event)
         found = compiled(self.text)(json.loads(event))
         if "*" not in self.text or not isinstance(found, list):
@@ -69,7 +69,7 @@ def path(text: str) -> Path:
     return Path("xpath", text.strip(), names if whole and names else None, counts)
 
 
-def _is_json(event: str | bytes) -> bool:
+def is_json(event: str | bytes) -> bool:
     """Whether an event is an object of JSON: its names can be led to with slashes, too."""
     start = event[:100].decode(errors="replace") if isinstance(event, bytes) else event[:100]
     return start.lstrip().startswith("{")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from headwater.compose.types.examples import by_example
 from headwater.compose.types.facts import Fact, Known
 from headwater.compose.types.schemas import Type
 
@@ -30,7 +30,18 @@ _REASONS = {
 
 
 def judge(bound: Property, known: Known, schema: Type | None, event: str | bytes | None) -> Fact:
-    """Whether a property of a stream is valid, by the first rule that says so."""
+    """Whether a property of a stream is valid, by the first rule that says so.
+
+    An event that has none of it, or something else, says more than any rule.
+    """
+    told = _by_rules(bound, known, schema)
+    if event is None or told.verdict == "invalid":
+        return told
+    seen = by_example(bound, event, told.type)
+    return seen if seen.verdict == "invalid" or told.verdict == "unknown" else told
+
+
+def _by_rules(bound: Property, known: Known, schema: Type | None) -> Fact:
     path = bound.path
     made = _FAMILIES.get(bound.type)
     if schema is not None and path.steps is not None and not _may_be_inside(schema, path):
@@ -49,8 +60,6 @@ def judge(bound: Property, known: Known, schema: Type | None, event: str | bytes
             text = f"it holds other elements, so it is no {bound.type}"
             return Fact("invalid", rule, text, made, path)
         return Fact("valid", rule, _REASONS[rule].format(known.name), made, path)
-    if event is not None:
-        return _by_example(bound, event, made)
     reason = f"{known.name!r} has no schema that tells"
     return Fact("unknown", "none", reason, made, path)
 
@@ -86,43 +95,3 @@ def _fits(wanted: str, there: Type) -> bool:
     if wanted in ("ANY", family) or (wanted, family) == ("NUMBER", "INTEGER"):
         return True
     return wanted == "STRING" and not there.parts
-
-
-def _by_example(bound: Property, event: str | bytes, made: Type | None) -> Fact:
-    path = bound.path
-    try:
-        found = path.find(event)
-    except Exception as error:  # noqa: BLE001 - an event may be anything
-        text = f"the last event can't be read: {' '.join(str(error).split())[:80]}"
-        return Fact("unknown", "last event", text, made, path)
-    if found is None:
-        text = f"the last event has nothing at {path.text}"
-        return Fact("unknown", "last event", text, made, path)
-    shown = str(found)[:40]
-    if not _is(found, bound.type):
-        text = f"the last event has {shown!r} there, which is no {bound.type}"
-        return Fact("invalid", "last event", text, made, path)
-    return Fact("valid", "last event", f"the last event has {shown!r} there", made, path)
-
-
-def _is(found: Any, wanted: str) -> bool:
-    if wanted in ("ANY", "STRING", "TIMESTAMP"):
-        return True
-    if isinstance(found, list | dict):
-        return False
-    if wanted == "BOOLEAN":
-        return isinstance(found, bool) or str(found).strip().lower() in ("true", "false", "0", "1")
-    try:
-        number = float(found)
-    except (TypeError, ValueError):
-        return False
-    return not isinstance(found, bool) and (wanted == "NUMBER" or number.is_integer())
-
-
-def columns_of(event: str | bytes | None) -> list[str]:
-    """The names that the last event has, where it is an object of JSON."""
-    try:
-        told = json.loads(event) if event is not None else None
-    except ValueError:
-        return []
-    return [str(name) for name in told] if isinstance(told, dict) else []

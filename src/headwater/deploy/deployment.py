@@ -1,0 +1,344 @@
+"""A flow at work, in versions: what is deployed, changed, undone, stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from headwater.compose.difference import difference
+from headwater.deploy.carried import EVENT_ID, EVENT_TIME
+from headwater.deploy.cutting import Cutting
+from headwater.deploy.job_unit import JobLine, JobUnit
+from headwater.deploy.preparing import Built, Preparing
+from headwater.deploy.query_unit import QueryUnit
+from headwater.deploy.records import Change, DeploymentFiles
+from headwater.errors import HeadwaterError, RunError
+from headwater.runtimes.jobs import job_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headwater.capture.sink import BatchInfo
+    from headwater.compose import Composition
+    from headwater.deploy.host import Host
+    from headwater.deploy.preparing import Prepared
+    from headwater.deploy.records import Since, UnitRecord
+
+Unit = QueryUnit | JobUnit
+Progress = "Callable[[str], None]"
+
+
+class Deployment:
+    """A composition at work. Its files say what is wanted; this makes it so, also after a crash."""
+
+    def __init__(self, host: Host, name: str) -> None:
+        self.name = name
+        self._host = host
+        self.files = DeploymentFiles(host.folder / name)
+        self._preparing = Preparing(self.files, host.streams, host.spark)
+        self._changing = threading.RLock()
+        self._feeding = threading.Lock()
+        self._units: dict[str, Unit] = {}
+        self._lines: dict[str, JobLine] = {}
+        self.doing: str | None = None
+        """What is being done to it at the moment."""
+
+    # --- what it is ---------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """The version that is there; 0 before the first."""
+        return int(self.files.state()["version"])
+
+    @property
+    def composition(self) -> Composition:
+        """The flow as it is deployed."""
+        return self.files.composition(self.version)
+
+    @property
+    def wanted(self) -> str:
+        """`running` or `stopped`."""
+        return str(self.files.state()["wanted"])
+
+    @property
+    def units(self) -> list[Unit]:
+        """Its units that are at work, those that make streams before those that read them."""
+        return list(self._units.values())
+
+    # --- what can be done ---------------------------------------------------------------------
+
+    def change(
+        self,
+        composition: Composition,
+        *,
+        since: Since = "now",
+        folder: str | None = None,
+        action: str | None = None,
+        parent: int | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> Change:
+        """Deploy a flow, or change it while it runs; what is wrong with it changes nothing.
+
+        Units that stay as they are go on untouched. Of a unit that is new, `since` says which
+        events it sees: those from now on, from the start of its streams, or from where one of the
+        same nodes had left off (`left`). One that takes another's place always goes on there.
+        """
+        with self._changing, self._doing("changing"):
+            state = self.files.state()
+            if state["target"] != state["version"]:
+                self._carry(self.files.change(state["target"]), None, tell)
+                state = self.files.state()
+            version = max([0, *self.files.versions()]) + 1
+            before = self.files.change(state["version"]) if state["version"] else None
+            running = [self.files.unit(unit) for unit in (before.units if before else ())]
+            _say(tell, "checking")
+            prepared = self._preparing.version(composition, version, folder, running)
+            first = before is None
+            made = Change(
+                version=version,
+                at=time.time(),
+                action=action or ("deploy" if first else "change"),
+                units=[each.record.id for each in prepared.units],
+                since="start" if first else since,
+                folder=folder,
+                parent=parent if action == "undo" else (state["version"] or None),
+                difference={} if first else _difference(self.composition, composition),
+            )
+            self.files.save_version(made, composition)
+            self.files.save_state(target=version, wanted="running")
+            self._carry(made, prepared, tell)
+            return made
+
+    def undo(self, tell: Callable[[str], None] | None = None) -> Change:
+        """Go back to the version before; units that return go on where they had left off."""
+        with self._changing:
+            if not self.version:
+                raise RunError(f"flow {self.name!r} is not deployed here")
+            now = self.files.change(self.version)
+            if now.parent is None:
+                raise RunError(f"flow {self.name!r}: there is nothing to undo; stop ends it")
+            then = self.files.change(now.parent)
+            return self.change(
+                self.files.composition(now.parent),
+                since="left",
+                folder=then.folder,
+                action="undo",
+                parent=then.parent,
+                tell=tell,
+            )
+
+    def stop(self) -> None:
+        """End all units after what they are at; `resume` goes on from there."""
+        with self._changing, self._doing("stopping"):
+            self.files.save_state(wanted="stopped")
+            self.close()
+
+    def resume(self) -> None:
+        """Go on after a stop."""
+        with self._changing, self._doing("starting"):
+            self.files.save_state(wanted="running")
+            self.open()
+
+    def pause(self, node: str, paused: bool = True) -> None:
+        """Have a job start nothing more for now, or go on."""
+        line = self._lines.get(node)
+        if line is None:
+            raise RunError(f"flow {self.name!r} has no job {node!r}")
+        line.runtime.pause() if paused else line.runtime.resume()
+
+    # --- by the host --------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Start what is wanted, and end what a crash interrupted."""
+        with self._changing:
+            state = self.files.state()
+            if state["wanted"] != "running":
+                return
+            if state["version"]:
+                for unit in self.files.change(state["version"]).units:
+                    record = self.files.unit(unit)
+                    if record.id not in self._units and not record.ended:
+                        self._start(self._preparing.rebuild(record))
+            if state["target"] != state["version"]:
+                self._carry(self.files.change(state["target"]), None, None)
+            self._finish_old_jobs()
+
+    def close(self) -> None:
+        """End all units for now."""
+        with self._feeding:
+            units, self._units = dict(self._units), {}
+        for unit in units.values():
+            unit.stop()
+        for line in self._lines.values():
+            line.stop()
+        self._lines.clear()
+
+    def feed(self) -> int:
+        """Give the units what is new in their streams."""
+        with self._feeding:
+            return sum(unit.feed() for unit in self.units)
+
+    def look(self) -> None:
+        """See to it that the units run."""
+        if self.doing is None:
+            for unit in self.units:
+                unit.look()
+
+    # --- carrying a change through ------------------------------------------------------------
+
+    def _carry(
+        self, change: Change, prepared: Prepared | None, tell: Callable[[str], None] | None
+    ) -> None:
+        """Bring a version about: it can be interrupted anywhere, and done again to the end."""
+        state = self.files.state()
+        before = self.files.change(state["version"]) if state["version"] else None
+        gone = [unit for unit in (before.units if before else ()) if unit not in change.units]
+        if prepared is None:
+            kept = [self.files.unit(unit) for unit in change.units if self.files.has_unit(unit)]
+            composition = self.files.composition(change.version)
+            prepared = self._preparing.version(composition, change.version, change.folder, kept)
+        old = [self._at_work(unit) for unit in gone]
+        cutting = Cutting(self.files, self._host.streams, change)
+        with self._feeding:
+            cutting.cut_outside(old)
+        for unit in old:
+            _say(tell, f"ending {unit.record.id}")
+            if not unit.record.ended:
+                with self._feeding:
+                    cutting.cut_inside(unit)
+                unit.drain()
+            self._forget(unit)
+        self._make_streams(prepared)
+        fresh = [b for b in prepared.units if b.record.id not in self._units]
+        for built in fresh:
+            if self.files.has_unit(built.record.id):
+                built.record = self.files.unit(built.record.id)
+            else:
+                cutting.begin(built, old)
+        for built in fresh:
+            self.files.save_unit(built.record)
+        for built in fresh:
+            _say(tell, f"starting {built.record.id}")
+            self._start(
+                built
+                if built.flow or built.record.runtime == "jobs"
+                else self._preparing.rebuild(built.record)
+            )
+        self.files.save_state(version=change.version, target=change.version)
+        order = {unit: place for place, unit in enumerate(change.units)}
+        with self._feeding:
+            self._units = dict(sorted(self._units.items(), key=lambda u: order.get(u[0], -1)))
+
+    def _at_work(self, unit: str) -> Unit:
+        """A unit of the version that was; one that a crash ended is made ready to be drained."""
+        if unit not in self._units:
+            self._units[unit] = self._made(self._preparing.rebuild(self.files.unit(unit)))
+        return self._units[unit]
+
+    def _forget(self, unit: Unit) -> None:
+        with self._feeding:
+            self._units.pop(unit.record.id, None)
+        for each in unit.record.inputs:
+            with suppress(HeadwaterError):
+                self._host.streams.forget(each.stream, unit.consumer)
+
+    def _make_streams(self, prepared: Prepared) -> None:
+        for stream, producer in prepared.producers.items():
+            if stream not in self._host.streams:
+                self._host.streams.create(
+                    stream,
+                    prepared.streams[stream].schema,
+                    event_time=EVENT_TIME,
+                    id=EVENT_ID,
+                    producer=producer,
+                )
+
+    def _start(self, built: Built) -> None:
+        unit = self._made(built)
+        with self._feeding:
+            self._units[unit.record.id] = unit
+        try:
+            unit.start()
+        except HeadwaterError as error:
+            unit.error = str(error)
+
+    def _made(self, built: Built) -> Unit:
+        record = built.record
+        if record.runtime == "jobs":
+            return self._job_unit(record)
+        assert built.flow is not None
+        return QueryUnit(
+            record,
+            built.flow,
+            self.files.unit_folder(record.id),
+            self._host.streams,
+            str(self._host.store),
+            self._host.capture,
+            self.files.save_unit,
+            self._on_batch,
+        )
+
+    def _job_unit(self, record: UnitRecord) -> JobUnit:
+        composition = self.files.composition(record.version)
+        change = self.files.change(record.version)
+        given, statics = self._preparing.job_inputs(record)
+        job = job_of(
+            composition,
+            record.name,
+            version=str(record.version),
+            static=statics,
+            folder=change.folder,
+        )
+        return JobUnit(
+            record, given, job, self._line(record.name), self._host.streams, self.files.save_unit
+        )
+
+    def _line(self, node: str) -> JobLine:
+        if node not in self._lines:
+            self._lines[node] = JobLine(
+                self.files.folder / "jobs" / node,
+                self._host.streams,
+                str(self._host.store),
+                lambda: self._host.spark,
+            )
+            for record in self.files.units():
+                if record.runtime == "jobs" and record.name == node:
+                    self._lines[node].add(record, self._preparing.job_inputs(record)[0])
+        return self._lines[node]
+
+    def _finish_old_jobs(self) -> None:
+        """Jobs that were removed or changed still do what they had taken."""
+        for folder in (self.files.folder / "jobs").glob("*/queue.db"):
+            node = folder.parent.name
+            if node not in self._lines:
+                self._line(node).start()
+
+    def _on_batch(self, unit: QueryUnit, info: BatchInfo) -> None:
+        self._host.measured(self, unit, info)
+
+    def _doing(self, what: str) -> _Doing:
+        return _Doing(self, what)
+
+
+class _Doing:
+    """What is being done to a deployment meanwhile."""
+
+    def __init__(self, deployment: Deployment, what: str) -> None:
+        self._deployment, self._what, self._before = deployment, what, deployment.doing
+
+    def __enter__(self) -> None:
+        self._deployment.doing = self._what
+
+    def __exit__(self, *error: object) -> None:
+        self._deployment.doing = self._before
+
+
+def _say(tell: Callable[[str], None] | None, text: str) -> None:
+    if tell is not None:
+        tell(text)
+
+
+def _difference(before: Composition, after: Composition) -> dict[str, Any]:
+    return difference(before, after).as_json()

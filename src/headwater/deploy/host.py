@@ -1,0 +1,230 @@
+"""`Host`: the process that runs deployments, and owns the store that their provenance is in."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headwater import streams as registry
+from headwater.deploy.deployment import Deployment
+from headwater.deploy.mailbox import Mailbox
+from headwater.errors import HeadwaterError, RunError
+from headwater.session import adopt_or_start
+from headwater.store.embedded import EmbeddedWriter
+from headwater.streams.files import try_hold
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pyspark.sql import SparkSession
+
+    from headwater.capture.sink import BatchInfo
+    from headwater.compose import Composition
+    from headwater.deploy.query_unit import QueryUnit
+    from headwater.deploy.records import Since
+    from headwater.streams import Streams
+
+DEFAULT = "flows"
+"""The folder of deployments where none is named."""
+_BREATH = 0.05
+"""Seconds between two looks at streams."""
+
+
+class Host:
+    """Runs the deployments of a folder; of a folder there is one host at a time.
+
+    >>> with Host("flows") as host:  # doctest: +SKIP
+    ...     host.deploy(hw.Composition.read("weather.yaml"))
+    ...     host.wait()
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] = DEFAULT,
+        *,
+        streams: str | os.PathLike[str] | None = None,
+        store: str | os.PathLike[str] | None = None,
+        capture: str = "eager",
+        spark: SparkSession | None = None,
+    ) -> None:
+        """`store` is by default the folder's own, `streams` as `headwater.streams.open` has it."""
+        self.folder = Path(os.path.abspath(folder))
+        self.streams: Streams = registry.open(streams)
+        self.store = Path(store) if store is not None else self.folder / "store"
+        self.capture = capture
+        self._spark = spark
+        self.deployments: dict[str, Deployment] = {}
+        self._mailbox = Mailbox(self.folder)
+        self._held: Any = None
+        self._writer: EmbeddedWriter | None = None
+        self._ending = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self.trouble: str | None = None
+        """What went wrong with the host itself last."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that units run in."""
+        if self._spark is None:
+            self._spark = adopt_or_start()
+        return self._spark
+
+    # --- running ------------------------------------------------------------------------------
+
+    def start(self) -> Host:
+        """Start everything that is deployed here, going on where it was."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._held = try_hold(self.folder / ".host")
+        if self._held is None:
+            raise RunError(
+                f"the flows of {self.folder} run in another process; it takes what "
+                "`headwater flow deploy` gives it"
+            )
+        try:
+            # Held as long as the host runs: units that come and go need not open it anew.
+            self._writer = EmbeddedWriter.open(self.store)
+            self._mailbox.open()
+            for path in sorted(self.folder.glob("*/deployment.json")):
+                self._deployment(path.parent.name).open()
+        except BaseException:
+            self._let_go()
+            raise
+        self._ending.clear()
+        for work in (self._feed, self._answer):
+            thread = threading.Thread(target=work, name=f"headwater{work.__name__}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        return self
+
+    def stop(self) -> None:
+        """End all units for now; the next host goes on where they were."""
+        self._ending.set()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        for deployment in self.deployments.values():
+            deployment.close()
+        self.deployments.clear()
+        self._let_go()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the host is stopped; false if that took too long."""
+        return self._ending.wait(timeout)
+
+    def __enter__(self) -> Host:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # --- deployments --------------------------------------------------------------------------
+
+    def deploy(
+        self,
+        composition: Composition,
+        *,
+        since: Since = "now",
+        folder: str | None = None,
+        tell: Any = None,
+    ) -> Deployment:
+        """Deploy a flow, or change the one of its name while it runs."""
+        file = composition.origin.file
+        if folder is None and file is not None:
+            folder = str(Path(file).resolve().parent)
+        deployment = self._deployment(composition.name)
+        deployment.change(composition, since=since, folder=folder, tell=tell)
+        return deployment
+
+    def deployment(self, name: str) -> Deployment:
+        """A flow that is deployed here."""
+        found = self.deployments.get(name)
+        if found is None or not found.files.exists:
+            there = ", ".join(self.deployments) or "none"
+            raise RunError(f"no flow {name!r} is deployed in {self.folder}; there is {there}")
+        return found
+
+    def drain(self, timeout: float = 600.0) -> bool:
+        """Wait until all events that are published have gone through; false if it took too long."""
+        until = time.monotonic() + timeout
+        while time.monotonic() < until:
+            if all(_is_idle(deployment) for deployment in self.deployments.values()):
+                return True
+            time.sleep(_BREATH)
+        return False
+
+    def measured(self, deployment: Deployment, unit: QueryUnit, info: BatchInfo) -> None:
+        """A batch is done."""
+
+    # --- inner --------------------------------------------------------------------------------
+
+    def _deployment(self, name: str) -> Deployment:
+        if name not in self.deployments:
+            self.deployments[name] = Deployment(self, name)
+        return self.deployments[name]
+
+    def _let_go(self) -> None:
+        self._mailbox.close()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def _feed(self) -> None:
+        while not self._ending.wait(_BREATH):
+            for deployment in list(self.deployments.values()):
+                try:
+                    deployment.feed()
+                    deployment.look()
+                except Exception as error:  # noqa: BLE001 - one flow must not stop the others
+                    self.trouble = f"flow {deployment.name!r}: {type(error).__name__}: {error}"
+
+    def _answer(self) -> None:
+        while not self._ending.wait(2 * _BREATH):
+            for request in self._mailbox.requests():
+                try:
+                    self._mailbox.answer(request, {"done": self._done(request)})
+                except HeadwaterError as error:
+                    self._mailbox.answer(request, {"error": str(error)})
+                except Exception as error:  # noqa: BLE001 - told to whoever asked
+                    self._mailbox.answer(request, {"error": f"{type(error).__name__}: {error}"})
+
+    def _done(self, request: dict[str, Any]) -> Any:
+        from headwater.compose import Composition
+
+        def tell(text: str) -> None:
+            self._mailbox.tell(request, text)
+
+        action, name = request["action"], request["flow"]
+        if action == "deploy":
+            composition = Composition.parse(request["text"])
+            deployed = self.deploy(
+                composition, since=request["since"], folder=request["folder"], tell=tell
+            )
+            return {"version": deployed.version}
+        deployment = self.deployment(name)
+        if action == "undo":
+            return {"version": deployment.undo(tell).version}
+        if action in ("stop", "resume"):
+            getattr(deployment, action)()
+        elif action in ("pause", "unpause"):
+            deployment.pause(request["node"], action == "pause")
+        else:
+            raise RunError(f"{action!r} is nothing that a host does")
+        return {"version": deployment.version}
+
+
+def _is_idle(deployment: Deployment) -> bool:
+    """Whether nothing waits or is being worked on."""
+    from headwater.deploy.measuring import is_idle
+
+    return deployment.doing is None and all(is_idle(unit) for unit in deployment.units)

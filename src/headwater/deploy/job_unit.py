@@ -1,0 +1,341 @@
+"""A job at work: events into its queue, results into streams, provenance into the store."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headwater.compose.durations import microseconds
+from headwater.deploy.carried import EVENT_ID, EVENT_TIME, POSITION, Carried
+from headwater.errors import HeadwaterError, RunError
+from headwater.runtimes.jobs import Event, JobQueue, JobRuntime
+from headwater.store.batch import (
+    ID,
+    TIME,
+    Batch,
+    FlowRegistration,
+    ResultSet,
+    SinkRegistration,
+    SourceRegistration,
+)
+from headwater.store.embedded import EmbeddedWriter
+from headwater.streams.declaration import Producer
+from headwater.streams.schema import parse
+from headwater.streams.sifting import sift
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from headwater.deploy.records import UnitRecord
+    from headwater.runtimes.jobs import Execution, Job, Output
+    from headwater.streams import Streams
+
+_AT_ONCE = 1_000
+"""Events that are enqueued together."""
+
+
+class JobLine:
+    """The queue of a job node with its runtime, shared by the versions of the node."""
+
+    def __init__(
+        self, folder: Path, streams: Streams, store: str, session: Callable[[], Any] | None
+    ) -> None:
+        self._streams, self._store = streams, store
+        self.queue = JobQueue(folder)
+        self.runtime = JobRuntime(
+            self.queue, on_finished=self._finished, on_failed=self._failed, session=session
+        )
+        self._records: dict[str, tuple[UnitRecord, Carried]] = {}
+        self._writer: EmbeddedWriter | None = None
+        self._known: set[str] = set()
+
+    def add(self, record: UnitRecord, given: Carried) -> None:
+        """A version of the node: what its executions read and publish."""
+        self._records[str(record.version)] = (record, given)
+
+    def start(self) -> None:
+        """Begin to work on what is in the queue."""
+        if self._writer is None:
+            self._writer = EmbeddedWriter.open(self._store)
+            self.runtime.start()
+
+    def stop(self) -> None:
+        """End; steps that run go on by themselves and are found again."""
+        self.runtime.stop("leave")
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    # --- what came of executions --------------------------------------------------------------
+
+    def _finished(self, execution: Execution, outputs: list[Output]) -> None:
+        record, given = self._records[execution.version]
+        ids = [output.id for output in outputs]
+        made = self._events(record, record.name, execution, ids, [o.value for o in outputs])
+        self._publish(record, record.name, execution, made)
+        came_from = [[int(event.id) for event in execution.events]] * len(made)
+        self._commit(record, given, record.name, made, came_from)
+
+    def _failed(self, execution: Execution) -> None:
+        record, given = self._records[execution.version]
+        end = f"{record.name}.failures"
+        if end not in record.outputs:
+            return
+        told = {"reason": execution.reason, "attempts": execution.attempts}
+        ids = [int(event.id) for event in execution.events]
+        rows = [{**event.value, **told} for event in execution.events]
+        made = self._events(record, end, execution, ids, rows)
+        self._publish(record, end, execution, made)
+        self._commit(record, given, end, made, [[number] for number in ids])
+
+    def _events(
+        self,
+        record: UnitRecord,
+        end: str,
+        execution: Execution,
+        ids: list[int],
+        rows: Sequence[Mapping[str, Any]],
+    ) -> pa.Table:
+        """What came of an execution as events of its stream."""
+        schema = _schema(record, end)
+        time = _latest(execution)
+        own = [name for name in schema.names if name not in (EVENT_ID, EVENT_TIME)]
+        events = [
+            {EVENT_ID: number, EVENT_TIME: time, **{name: row.get(name) for name in own}}
+            for number, row in zip(ids, rows, strict=True)
+        ]
+        table, reasons = sift(events, schema)
+        if reasons:
+            raise RunError(f"job {record.name!r}, {execution.name}: {next(iter(reasons.values()))}")
+        return table
+
+    def _publish(
+        self, record: UnitRecord, end: str, execution: Execution, events: pa.Table
+    ) -> None:
+        producer = Producer(f"{record.flow}/{end}", "flow", record.version)
+        for stream in record.outputs.get(end, ()):
+            self._streams.publish(
+                stream, events, key=execution.name, producer=producer, consent=True
+            )
+
+    def _commit(
+        self,
+        record: UnitRecord,
+        given: Carried,
+        end: str,
+        events: pa.Table,
+        came_from: list[list[int]],
+    ) -> None:
+        """Write results with what they came from; told again after a crash, it changes nothing."""
+        writer = self._writer
+        assert writer is not None
+        query_id = f"jobs-{record.flow_name}"
+        self._register(writer, record, given, query_id)
+        sink = writer.catalog.sink(f"{record.flow_name}/{end}")
+        with writer.working("looking for results") as connection:
+            found = connection.execute(
+                f"SELECT count(*) FROM result_{sink.no} WHERE {ID} IN (SELECT unnest(?::BIGINT[]))",
+                [events[EVENT_ID].to_pylist()],
+            ).fetchone()
+        if not len(events) or (found is not None and found[0]):
+            return
+        rows = events.rename_columns(
+            [{EVENT_ID: ID, EVENT_TIME: TIME}.get(name, name) for name in events.column_names]
+        )
+        origin = pa.chunked_array([pa.array(came_from, pa.list_(pa.int64()))])
+        last = writer.last_batch(query_id)
+        writer.commit(
+            Batch(
+                query_id=query_id,
+                batch=0 if last is None else last + 1,
+                results={end: ResultSet(rows, {record.inputs[0].node: origin})},
+            )
+        )
+
+    def _register(
+        self, writer: EmbeddedWriter, record: UnitRecord, given: Carried, query_id: str
+    ) -> None:
+        """Have the store know a version of the job as it knows a flow."""
+        if record.id in self._known:
+            return
+        source = record.inputs[0]
+        id_column = given.id[0] if given.id else POSITION
+        read = {
+            "name": source.node,
+            "kind": "stream",
+            "format": None,
+            "path": None,
+            "options": {},
+            "event_time": given.time,
+            "watermark": given.delay,
+            "id": {"kind": "column", "columns": [id_column], "types": ["bigint"]},
+            "keep": "none",
+            "streams": [source.stream],
+        }
+        made = {
+            end: {
+                "name": end,
+                "sources": [source.node],
+                "capture": "eager",
+                "kind": "sink",
+                "node": end,
+                "version": record.version,
+                "streams": record.outputs.get(end, []),
+            }
+            for end in dict.fromkeys([record.name, *record.outputs])
+        }
+        writer.register(
+            FlowRegistration(
+                flow=record.flow_name,
+                capture="eager",
+                query_id=query_id,
+                checkpoint="",
+                fingerprint="{}",
+                definition={"steps": [], "live": None},
+                sources=(SourceRegistration(source.node, read, parse(given.schema)),),
+                sinks=tuple(
+                    SinkRegistration(end, told, _columns(record, end))
+                    for end, told in made.items()
+                ),
+            )
+        )
+        self._known.add(record.id)
+
+
+class JobUnit:
+    """A version of a job: it enqueues events of its stream from one place to another."""
+
+    def __init__(
+        self,
+        record: UnitRecord,
+        given: Carried,
+        job: Job,
+        line: JobLine,
+        streams: Streams,
+        save: Callable[[UnitRecord], None],
+    ) -> None:
+        self.record, self.line, self._given = record, line, given
+        self._streams, self._save, self._job = streams, save, job
+        (self._input,) = record.inputs
+        line.add(record, given)
+        self.error: str | None = None
+        self.position = self._input.cut
+        self.latest: float | None = None
+        self._running = False
+        self._lock = threading.Lock()
+
+    @property
+    def state(self) -> str:
+        """What can be said of it in a word."""
+        if self.error is not None:
+            return "failed"
+        if not self._running:
+            return "ended" if self.record.ended else "stopped"
+        return "paused" if self.line.queue.paused else "running"
+
+    def start(self) -> None:
+        """Take events from where it was."""
+        known = [c for c in self._streams.consumers(self._input.stream) if c.name == self.consumer]
+        if known:
+            self.position = max(self._input.cut, int(known[0].position))
+        if not self.record.ended:
+            self.line.queue.declare(self._job)
+        self.line.start()
+        self._running = True
+
+    @property
+    def consumer(self) -> str:
+        """Its name among the readers of its stream."""
+        return f"{self.record.flow_name}"
+
+    def feed(self) -> int:
+        """Enqueue what is new; how many events that are."""
+        with self._lock:
+            if not self._running or self.record.ended or self.error is not None:
+                return 0
+            try:
+                return self._feed()
+            except HeadwaterError as error:
+                self.error = f"input {self._input.node!r}: {error}"
+                return 0
+
+    def _feed(self) -> int:
+        fed = 0
+        end = self._input.until
+        if end is not None and self.position >= end:
+            return 0
+        for batch in self._streams.read(self._input.stream, self.position, end):
+            events = self._events(batch.table, int(batch.start))
+            for at in range(0, len(events), _AT_ONCE):
+                self.line.queue.enqueue(events[at : at + _AT_ONCE])
+            fed += len(events)
+            self.position = int(batch.end)
+            self._streams.advance(self._input.stream, self.consumer, self.position)
+            self._advance()
+        if fed:
+            self.line.runtime.wake()
+        return fed
+
+    def _events(self, table: pa.Table, start: int) -> list[Event]:
+        time, made = self._given.time, []
+        own = [name for name in parse(self._given.schema).names if name in table.column_names]
+        for place, row in enumerate(table.select(own).to_pylist()):
+            number = start + place if not self._given.id else row[self._given.id[0]]
+            at = row.get(time) if time is not None else None
+            moment = at.timestamp() if isinstance(at, datetime) else None
+            if moment is not None:
+                self.latest = max(self.latest or moment, moment)
+            if self._given.made:
+                row.pop(EVENT_ID, None)
+                row.pop(EVENT_TIME, None)
+            name = f"hw:streams/{self._input.stream}/{number}"
+            made.append(Event(number, row, name, moment))
+        return made
+
+    def _advance(self) -> None:
+        if self._job.every is not None and self.latest is not None:
+            delay = (microseconds(self._given.delay or "0 seconds") or 0) / 1e6
+            self.line.queue.advance(self.latest - delay)
+
+    def cut(self, places: dict[str, int]) -> None:
+        """Take no event from a place on."""
+        if self._input.until is None:
+            self._input.until = places[self._input.stream]
+        self._save(self.record)
+
+    def drain(self) -> None:
+        """Enqueue all before the cut; what is in the queue goes on in its version."""
+        if not self._running:
+            self.start()
+        self.feed()
+        if self._job.windowed:
+            self.line.queue.flush()
+        self.record.ended = True
+        self._save(self.record)
+
+    def look(self) -> None:
+        """Nothing is to be seen to: the queue looks after itself."""
+
+    def stop(self) -> None:
+        """Take no more events for now."""
+        self._running = False
+
+
+def _latest(execution: Execution) -> datetime | None:
+    times = [event.at for event in execution.events if event.at is not None]
+    return datetime.fromtimestamp(max(times), UTC) if times else None
+
+
+def _schema(record: UnitRecord, end: str) -> pa.Schema:
+    """The columns of a job's events; of one that is not published just ids and times."""
+    bare = f"{EVENT_ID} bigint, {EVENT_TIME} timestamp"
+    return parse(str(record.carried[end]["schema"]) if end in record.carried else bare)
+
+
+def _columns(record: UnitRecord, end: str) -> pa.Schema:
+    """The same without ids and times, as the store has them."""
+    return pa.schema([f for f in _schema(record, end) if f.name not in (EVENT_ID, EVENT_TIME)])
