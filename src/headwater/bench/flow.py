@@ -1,11 +1,11 @@
-"""What composing and coupling flows costs, part by part: Streamflow's Figures 57, 59 and 77."""
+"""What composing and coupling flows costs: Streamflow's Figures 51, 57, 59, 60, 63 and 77."""
 
 from __future__ import annotations
 
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from headwater.bench import mapreduce
+from headwater.bench import deployed, mapreduce
 from headwater.bench.report import Table
 from headwater.compose.curve import curve
 from headwater.streams.measure import measure as published
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from headwater.bench.harness import Progress
 
-PARTS = ("publish", "labels", "window")
+PARTS = ("publish", "labels", "runtimes", "deploy", "static", "window")
 
 PUBLISHERS = (1, 2, 4, 8, 16, 32, 64, 128)
 SECONDS = 2.0
@@ -46,6 +46,12 @@ def measure(
             yield publishing(publishers, seconds, pairs, folder, progress)
         case "labels":
             yield labelling(nodes, pairs, progress)
+        case "runtimes":
+            yield deployed.runtimes(5 * seconds, folder, progress)
+        case "deploy":
+            yield deployed.deploying(pairs, folder, progress)
+        case "static":
+            yield deployed.reusing(pairs, folder, progress)
         case "window":
             yield mapreduce.measure(pairs=pairs, folder=folder, progress=progress)
         case _:

@@ -57,6 +57,7 @@ def bind(
         )
     )
     place.write(binding)
+    place.tidy()
     return binding
 
 

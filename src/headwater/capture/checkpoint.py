@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import uuid
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -74,6 +75,15 @@ class Checkpoint:
                 "give an empty directory"
             )
         return Binding(flow, store_id, bound or uuid.uuid4().hex)
+
+    def tidy(self) -> None:
+        """Remove what a process that was killed in planning its first batch has left.
+
+        Spark refuses to begin with folders that are not empty, and what is in them is of no batch.
+        """
+        if self._newest("offsets") < 0 and self._newest("commits") < 0:
+            for name in ("offsets", "commits", "state"):
+                shutil.rmtree(self.path / name, ignore_errors=True)
 
     def write(self, binding: Binding) -> None:
         """Keep the binding in the checkpoint, once the store has it."""

@@ -82,9 +82,10 @@ class EmbeddedWriter:
 
     def register(self, flow: FlowRegistration) -> None:
         """Bind a flow to the store: number its sources and sinks and make their tables."""
-        with self._transaction("registering a flow"):
-            register(self._connection, self._catalog, flow)
-        self._catalog = Catalog.read(lambda sql: self._connection.sql(sql).to_arrow_table())
+        with self._lock:
+            with self._transaction("registering a flow"):
+                register(self._connection, self._catalog, flow)
+            self._catalog = Catalog.read(lambda sql: self._connection.sql(sql).to_arrow_table())
 
     @property
     def catalog(self) -> Catalog:

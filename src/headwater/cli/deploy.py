@@ -1,0 +1,339 @@
+"""`headwater flow deploy` and what follows it: change, undo, stop, resume, pause, rerun."""
+
+from __future__ import annotations
+
+import json as encoder
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headwater.cli.output import Json, console, print_json, print_table
+from headwater.cli.streams import Folder
+from headwater.errors import RunError
+
+if TYPE_CHECKING:
+    from headwater.deploy.host import Host
+
+Flows = Annotated[
+    Path,
+    typer.Option("--flows", metavar="FOLDER", help="The folder of deployed flows."),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The flow's name.", show_default=False)]
+StoreFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--store", metavar="FOLDER", help="The store.", show_default="in the folder of flows"
+    ),
+]
+DEFAULT = Path("flows")
+
+
+class Since(StrEnum):
+    """Which events a unit that is new sees."""
+
+    now = "now"
+    start = "start"
+    left = "left"
+
+
+def deploy(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A flow file.", show_default=False)],
+    flows: Flows = DEFAULT,
+    streams: Folder = None,
+    store: StoreFolder = None,
+    since: Annotated[
+        Since,
+        typer.Option(
+            help="Which events units that a change adds see: those from now on, all of their "
+            "streams, or those since nodes of their names ended."
+        ),
+    ] = Since.now,
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="End when all that is published has gone through."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Deploy a flow file; if the flow is deployed already, change it while it runs.
+
+    Units that the change does not touch go on; the others end at a cut and new ones begin there, so
+    that no event is lost or done twice. Where a process runs the flows of the folder, it
+    takes the change; otherwise this one begins to run them, until Ctrl-C.
+
+    Example: `headwater flow deploy weather.yaml`
+    """
+    from headwater.cli.flow import _read, _refused
+    from headwater.deploy.mailbox import ask, is_hosted
+
+    with _refused(json):
+        flow = _read(file)
+        if is_hosted(flows):
+            told = _telling(json)
+            begun = time.perf_counter()
+            done = ask(
+                flows,
+                "deploy",
+                flow.name,
+                text=flow.to_yaml(),
+                folder=str(file.resolve().parent),
+                since=since.value,
+                tell=told,
+            )
+            _print_change(flows, flow.name, done["version"], time.perf_counter() - begun, json)
+            return
+        with _hosting(flows, streams, store, json) as host:
+            begun = time.perf_counter()
+            deployed = host.deploy(flow, since=since.value, tell=_telling(json))
+            took = time.perf_counter() - begun
+            _print_change(flows, flow.name, deployed.version, took, json)
+            _stay(host, once, json)
+
+
+def run(
+    flows: Flows = DEFAULT,
+    streams: Folder = None,
+    store: StoreFolder = None,
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="End when all that is published has gone through."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Run the flows that were deployed in a folder, from where they were, until Ctrl-C.
+
+    Example: `headwater flow run --flows flows`
+    """
+    if not any(flows.glob("*/deployment.json")):
+        raise RunError(f"no flow is deployed in {flows}; use `headwater flow deploy FILE`")
+    with _hosting(flows, streams, store, json) as host:
+        _stay(host, once, json)
+
+
+def undo(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
+    """Go back to the version before; nodes that return go on where they had left off.
+
+    Example: `headwater flow undo weather`
+    """
+    begun = time.perf_counter()
+    done = _asked(flows, "undo", name, json)
+    _print_change(flows, name, done["version"], time.perf_counter() - begun, json)
+
+
+def stop(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
+    """Stop a flow; its streams, its state and its results stay, and `resume` goes on from there.
+
+    Example: `headwater flow stop weather`
+    """
+    _asked(flows, "stop", name, json)
+    _print(json, {"flow": name, "stopped": True}, f"flow {name} is stopped")
+
+
+def resume(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
+    """Go on with a flow that was stopped.
+
+    Example: `headwater flow resume weather`
+    """
+    _asked(flows, "resume", name, json)
+    _print(json, {"flow": name, "stopped": False}, f"flow {name} goes on")
+
+
+def pause(
+    name: Name,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A job.", show_default=False)],
+    flows: Flows = DEFAULT,
+    off: Annotated[bool, typer.Option("--off", help="Go on with it instead.")] = False,
+    json: Json = False,
+) -> None:
+    """Have a job start nothing more for now; its events wait in its queue.
+
+    Example: `headwater flow pause weather forecast`
+    """
+    with _queue(flows, name, node) as queue:
+        queue.resume() if off else queue.pause()
+    text = "goes on" if off else "is paused"
+    _print(json, {"flow": name, "node": node, "paused": not off}, f"job {node} of {name} {text}")
+
+
+def rerun(
+    name: Name,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A job.", show_default=False)],
+    key: Annotated[
+        str | None,
+        typer.Argument(metavar="KEY", help="An execution; all that failed by default."),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(help="Only this step and those after it, with what is kept of the others."),
+    ] = None,
+    all: Annotated[bool, typer.Option("--all", help="Those that finished as well.")] = False,
+    flows: Flows = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Do executions of a job again: one, all that failed, or all; whole, or from a step on.
+
+    Example: `headwater flow rerun weather forecast --step solve`
+    """
+    from headwater.runtimes.jobs import State
+
+    with _queue(flows, name, node) as queue:
+        if key is not None:
+            made = [queue.rerun(key, step=step)]
+        else:
+            states = (State.finished, State.failed) if all else (State.failed,)
+            made = queue.rerun_all(step=step, states=states)
+    _print(json, {"rerun": made}, f"{len(made)} executions of {node} are done again")
+
+
+def versions(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
+    """List the versions of a flow: when each came, and what it changed.
+
+    Example: `headwater flow versions weather`
+    """
+    import pyarrow as pa
+
+    from headwater.deploy.records import DeploymentFiles
+
+    files = DeploymentFiles(flows / name)
+    if not files.exists:
+        there = ", ".join(sorted(p.parent.name for p in flows.glob("*/deployment.json"))) or "none"
+        raise RunError(f"no flow {name!r} is deployed in {flows}; there is {there}")
+    now = files.state()["version"]
+    rows = []
+    for number in files.versions():
+        change = files.change(number)
+        rows.append(
+            {
+                "version": number,
+                "at": datetime.fromtimestamp(change.at, UTC),
+                "action": change.action,
+                "changes": _changes(change.difference) or None,
+                "units": ", ".join(change.units),
+                "current": number == now,
+            }
+        )
+    print_table(pa.Table.from_pylist(rows), json)
+
+
+# --- inner ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _hosting(flows: Path, streams: Path | None, store: Path | None, json: bool) -> Iterator[Host]:
+    from headwater.cli.spark import session
+    from headwater.deploy.host import Host
+
+    if not json:
+        print("starting Spark …", file=sys.stderr)
+    with session() as spark:
+        host = Host(flows, streams=streams, store=store, spark=spark)
+        with _ending(host), host:
+            yield host
+
+
+@contextmanager
+def _ending(host: Host) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the host, not the process: units end after what they are at."""
+
+    def end(*_: object) -> None:
+        host.end()
+
+    before = {each: signal.signal(each, end) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _stay(host: Host, once: bool, json: bool) -> None:
+    if once:
+        host.drain()
+        failed = {
+            unit.record.id: unit.error
+            for deployment in host.deployments.values()
+            for unit in deployment.units
+            if unit.error is not None
+        }
+        if failed:
+            raise RunError("; ".join(f"unit {unit}: {why}" for unit, why in failed.items()))
+        return
+    if not json:
+        text = "running; `headwater flow watch` shows it, Ctrl-C ends it, and a later run goes on"
+        print(text, file=sys.stderr)
+    host.wait()
+
+
+def _asked(flows: Path, action: str, name: str, json: bool) -> dict[str, Any]:
+    from headwater.deploy.mailbox import ask, is_hosted
+
+    if not is_hosted(flows):
+        raise RunError(
+            f"no process runs the flows of {flows}; `headwater flow run --flows {flows}` does"
+        )
+    return ask(flows, action, name, tell=_telling(json))
+
+
+def _telling(json: bool) -> Callable[[str], None] | None:
+    if json:
+        return None
+    return lambda text: print(f"  {text}", file=sys.stderr)
+
+
+@contextmanager
+def _queue(flows: Path, name: str, node: str) -> Iterator[Any]:
+    from headwater.runtimes.jobs import JobQueue
+
+    folder = flows / name / "jobs" / node
+    if not (folder / "queue.db").exists():
+        there = ", ".join(sorted(p.parent.name for p in (flows / name / "jobs").glob("*/queue.db")))
+        raise RunError(f"flow {name!r} in {flows} has no job {node!r}; it has {there or 'none'}")
+    with JobQueue(folder) as queue:
+        yield queue
+
+
+def _print_change(flows: Path, name: str, version: int, took: float, json: bool) -> None:
+    from headwater.deploy.records import DeploymentFiles
+
+    files = DeploymentFiles(flows / name)
+    change = files.change(version)
+    before = [v for v in files.versions() if v < version]
+    earlier = files.change(before[-1]).units if before else []
+    told = {
+        "flow": name,
+        "version": version,
+        "action": change.action,
+        "difference": change.difference,
+        "kept": [unit for unit in change.units if unit in earlier],
+        "ended": [unit for unit in earlier if unit not in change.units],
+        "started": [unit for unit in change.units if unit not in earlier],
+        "seconds": round(took, 3),
+    }
+    if json:
+        print_json([encoder.dumps(told), "\n"])
+        return
+    out = console()
+    out.print(f"flow {name}: version {version} in {took:.1f} s", markup=False)
+    if text := _changes(change.difference):
+        out.print(f"  changed: {text}", markup=False)
+    for what in ("kept", "ended", "started"):
+        if told[what]:
+            out.print(f"  {what}: {', '.join(told[what])}", markup=False)
+
+
+def _changes(difference: dict[str, Any]) -> str:
+    parts = [f"+ {name}" for name in difference.get("added", ())]
+    parts += [f"~ {name}: {', '.join(k)}" for name, k in difference.get("changed", {}).items()]
+    parts += [f"- {name}" for name in difference.get("removed", ())]
+    return "; ".join(parts)
+
+
+def _print(json: bool, told: dict[str, Any], text: str) -> None:
+    print_json([encoder.dumps(told), "\n"]) if json else typer.echo(text)
