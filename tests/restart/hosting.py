@@ -1,4 +1,4 @@
-"""A host in a process of its own, for tests that kill it: `python -m tests.restart.hosting HOME`."""
+"""A host in a process of its own, to be killed: `python -m tests.restart.hosting HOME`."""
 
 from __future__ import annotations
 

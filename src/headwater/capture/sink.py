@@ -74,7 +74,7 @@ class CaptureSink:
         live: LiveGraph | None = None,
         resolve: Resolve | None = None,
         in_files: Sequence[Source] = (),
-        muted: Callable[[int], bool] | None = None,
+        muted: Callable[[str, int], bool] | None = None,
     ) -> None:
         self.failure: BaseException | None = None
         self._at_work = threading.Lock()
@@ -147,8 +147,9 @@ class CaptureSink:
 
     def _take(self, df: DataFrame, batch: int) -> None:
         decoded = decode(self._outputs, df.toArrow(), batch)
-        if self._muted is not None and self._muted(batch):
-            decoded.results.clear()
+        if self._muted is not None:
+            for name in [n for n in decoded.results if self._muted(n, batch)]:
+                del decoded.results[name]
         while self._still:
             part, records = self._still.pop()
             decoded.records[part.name] = decode_records(part, records.toArrow())

@@ -48,9 +48,9 @@ def start(
     live: bool | Literal["steps"] = False,
     expiry: str | None = None,
     idle_after: str | None = None,
-    muted: Callable[[int], bool] | None = None,
+    muted: Callable[[str, int], bool] | None = None,
 ) -> Run:
-    """Start a flow; the results of `muted` batches are not results: they only build up state."""
+    """Start a flow; what a sink gives in a `muted` batch is no result of it."""
     let_go_at_exit()
     if not flow.sinks:
         raise FlowError(f"flow {flow.name!r} has no sink; end a frame in flow.sink(name, frame)")
@@ -69,7 +69,7 @@ def start(
         raise RunError(f"expiry={expiry!r} is a rule of the live graph; add live=True")
     try:
         told = plan.told if plan else None
-        outputs = lowering.lower(flow.sinks, modes, flow.spark, steps, told)
+        outputs = lowering.lower(flow.sinks, modes, flow.spark, steps, told, flow.observed)
         if outputs.df.isStreaming:
             _check_for_streaming(outputs.df)
     except AnalysisException as error:

@@ -17,6 +17,9 @@ class FlowPart(StrEnum):
 
     publish = "publish"
     labels = "labels"
+    runtimes = "runtimes"
+    deploy = "deploy"
+    static = "static"
     window = "window"
     all = "all"
 
@@ -30,10 +33,13 @@ def flow(
     folder: Folder = None,
     json: Json = False,
 ) -> None:
-    """What composing and coupling flows costs: Streamflow's evaluation, as far as it is built.
+    """What composing, deploying and coupling flows costs: Streamflow's evaluation.
 
     publish: events a second into one stream, by 1 to 128 publishers. labels: labelling and
-    partitioning as flows grow. window: map-reduce that keeps its map outputs, against mapping anew.
+    partitioning as flows grow. runtimes: events a second and latency of operators, functions and
+    jobs. deploy: the time to deploy and to change flows as they grow. static: a step run once
+    against one run for each event. window: map-reduce that keeps its map outputs, against
+    mapping anew.
 
     Example: `headwater bench flow --part publish --part labels`
     """

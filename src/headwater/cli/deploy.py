@@ -71,10 +71,12 @@ def deploy(
     Example: `headwater flow deploy weather.yaml`
     """
     from headwater.cli.flow import _read, _refused
+    from headwater.compose.planning import deployable
     from headwater.deploy.mailbox import ask, is_hosted
 
     with _refused(json):
         flow = _read(file)
+        deployable(flow)
         if is_hosted(flows):
             told = _telling(json)
             begun = time.perf_counter()
@@ -325,7 +327,7 @@ def _print_change(flows: Path, name: str, version: int, took: float, json: bool)
         out.print(f"  changed: {text}", markup=False)
     for what in ("kept", "ended", "started"):
         if told[what]:
-            out.print(f"  {what}: {', '.join(told[what])}", markup=False)
+            out.print(f"  {what}: {', '.join(map(str, told[what]))}", markup=False)
 
 
 def _changes(difference: dict[str, Any]) -> str:

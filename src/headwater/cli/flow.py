@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headwater.cli.deploy import deploy, pause, rerun, resume, run, stop, undo, versions
 from headwater.cli.output import Json, console, print_json, print_table
 from headwater.cli.streams import Folder
 from headwater.cli.sustain import sustain
+from headwater.cli.watch import watch
 
 if TYPE_CHECKING:
     from headwater.compose import Composition, Violation
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Check, plan and convert flow files.",
+    help="Check, plan, deploy, change and watch flows.",
 )
 
 File = Annotated[
@@ -150,6 +152,9 @@ def schema(
 
 
 app.command()(sustain)
+for command in (deploy, run, undo, stop, resume, pause, rerun, versions):
+    app.command()(command)
+app.command()(watch)
 
 
 def _read(file: Path) -> Composition:

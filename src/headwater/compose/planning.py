@@ -29,6 +29,14 @@ def plan(composition: Composition) -> Plan:
     return compiled(graph, labels)
 
 
+def deployable(composition: Composition) -> Plan:
+    """Compile what is to be deployed: joins that are missing are errors, too."""
+    made = plan(composition)
+    if made.joins:
+        raise CompositionError(map(composition.origin.of, (j.violation() for j in made.joins)))
+    return made
+
+
 def compiled(graph: Graph, labels: Labels) -> Plan:
     """Sub-flows, units and streams of a labelled graph."""
     runtimes = _runtimes(graph, labels)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headwater.deploy.feeding import first_since
 from headwater.deploy.job_unit import JobUnit
-from headwater.deploy.query_unit import QueryUnit
-from headwater.flow import nodes as steps
+from headwater.deploy.query_unit import QueryUnit, watermark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,39 +56,66 @@ class Cutting:
     # --- where units begin --------------------------------------------------------------------
 
     def begin(self, built: Built, old: Sequence[Unit]) -> None:
-        """Say where a new unit begins in each of its streams."""
+        """Say where a new unit begins in each of its streams, and where each sink's results do."""
         record = built.record
         ended = [unit.record for unit in old]
-        if self._change.since == "left":
-            ended += [r for r in reversed(self._files.units()) if r.ended and r not in ended]
+        left = [unit for unit in reversed(self._files.units()) if unit.ended]
+        starts = {each.stream: self._end(each.stream) for each in record.inputs}
+        for sink in record.sinks:
+            cut = {}
+            for each in record.inputs:
+                before = self._before(record, each, ended, sink)
+                if before is None and self._change.since == "left":
+                    before = self._before(record, each, left, sink)
+                if before is None and self._change.since != "start":
+                    # The sink is new; the unit goes on from another, or begins now.
+                    before = self._before(record, each, ended)
+                start, at = self._from(built, each, before)
+                starts[each.stream] = min(starts[each.stream], start)
+                cut[each.stream] = at
+            record.cuts[sink] = cut
         for each in record.inputs:
-            before = self._before(record, each, ended)
-            if before is None:
-                each.start = each.cut = self._fresh_start(each)
-                continue
-            taken = before.input(each.stream)
-            assert taken is not None
-            assert taken.until is not None
-            each.start = each.cut = taken.until
-            if record.stateful and built.flow is not None:
-                each.start = min(each.cut, self._back(built, each, before, taken))
-        if any(each.start < each.cut for each in record.inputs):
-            record.live_from = None
+            each.start = starts[each.stream]
+            each.cut = max((cut[each.stream] for cut in record.cuts.values()), default=each.start)
+        # A unit that does not go back has nothing to build up: its first batch counts.
+        for sink in record.sinks:
+            if record.cuts[sink] == starts:
+                record.live_from[sink] = 0
 
     def _before(
-        self, record: UnitRecord, given: InputRecord, ended: Sequence[UnitRecord]
+        self,
+        record: UnitRecord,
+        given: InputRecord,
+        ended: Sequence[UnitRecord],
+        sink: str | None = None,
     ) -> UnitRecord | None:
-        """The unit whose place a new one takes: it has some of its nodes, and read the stream."""
+        """The unit whose place a new one takes: it has some of its nodes, and read the stream.
+
+        With a `sink`, one that gave this out, too.
+        """
         for other in ended:
             shared = set(other.nodes) & set(record.nodes)
             taken = other.input(given.stream)
-            if shared and taken is not None and taken.until is not None:
+            fits = sink is None or sink in other.sinks
+            if shared and fits and taken is not None and taken.until is not None:
                 return other
         return None
 
-    def _fresh_start(self, given: InputRecord) -> int:
-        start, end = (int(place) for place in self._streams.log(given.stream).bounds())
-        return start if self._change.since == "start" else end
+    def _from(self, built: Built, given: InputRecord, before: UnitRecord | None) -> tuple[int, int]:
+        """Where to begin to read for a sink, and where its results begin."""
+        if before is None:
+            first = int(self._streams.log(given.stream).bounds()[0])
+            at = first if self._change.since == "start" else self._end(given.stream)
+            return at, at
+        taken = before.input(given.stream)
+        assert taken is not None
+        assert taken.until is not None
+        if not built.record.stateful or built.flow is None:
+            return taken.until, taken.until
+        return min(taken.until, self._back(built, given, before, taken)), taken.until
+
+    def _end(self, stream: str) -> int:
+        return int(self._streams.log(stream).bounds()[1])
 
     def _back(
         self, built: Built, given: InputRecord, before: UnitRecord, taken: InputRecord
@@ -97,19 +124,13 @@ class Cutting:
         assert built.flow is not None
         source = built.flow.sources[given.node]
         reach = built.flow.reach(source, list(built.flow.sinks.values()))
-        watermark = self._watermark(before)
-        if watermark is None or source.event_time is None or not isinstance(source, steps.Source):
+        reached = self._watermark(before)
+        since = None if reached is None else reach.alive_since(reached)
+        if since is None or source.event_time is None:
             return taken.start
-        since = reach.alive_since(watermark)
-        if since is None:
-            return taken.start
-        from headwater.deploy.feeding import first_since
-
         return first_since(self._streams, given.stream, taken.start, source.event_time, since)
 
     def _watermark(self, record: UnitRecord) -> int | None:
-        from headwater.deploy.query_unit import watermark
-
         return watermark(self._files.unit_folder(record.id) / "checkpoint")
 
 

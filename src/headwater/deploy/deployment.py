@@ -14,6 +14,7 @@ from headwater.deploy.job_unit import JobLine, JobUnit
 from headwater.deploy.preparing import Built, Preparing
 from headwater.deploy.query_unit import QueryUnit
 from headwater.deploy.records import Change, DeploymentFiles
+from headwater.deploy.watching import Watch
 from headwater.errors import HeadwaterError, RunError
 from headwater.runtimes.jobs import job_of
 
@@ -42,8 +43,11 @@ class Deployment:
         self._feeding = threading.Lock()
         self._units: dict[str, Unit] = {}
         self._lines: dict[str, JobLine] = {}
+        self.broken: dict[str, str] = {}
+        """Units that can't even be built again, and why."""
         self.doing: str | None = None
         """What is being done to it at the moment."""
+        self.watch = Watch(self)
 
     # --- what it is ---------------------------------------------------------------------------
 
@@ -66,6 +70,10 @@ class Deployment:
     def units(self) -> list[Unit]:
         """Its units that are at work, those that make streams before those that read them."""
         return list(self._units.values())
+
+    def status(self) -> dict[str, Any]:
+        """Its units, nodes and streams as they are: counts, rates, lengths, verdicts."""
+        return self.watch.status()
 
     # --- what can be done ---------------------------------------------------------------------
 
@@ -160,7 +168,7 @@ class Deployment:
                 for unit in self.files.change(state["version"]).units:
                     record = self.files.unit(unit)
                     if record.id not in self._units and not record.ended:
-                        self._start(self._preparing.rebuild(record))
+                        self._start_again(record)
             if state["target"] != state["version"]:
                 self._carry(self.files.change(state["target"]), None, None)
             self._finish_old_jobs()
@@ -238,6 +246,7 @@ class Deployment:
         return self._units[unit]
 
     def _forget(self, unit: Unit) -> None:
+        self.watch.end(unit)
         with self._feeding:
             self._units.pop(unit.record.id, None)
         for each in unit.record.inputs:
@@ -254,6 +263,15 @@ class Deployment:
                     id=EVENT_ID,
                     producer=producer,
                 )
+
+    def _start_again(self, record: UnitRecord) -> None:
+        try:
+            built = self._preparing.rebuild(record)
+        except HeadwaterError as error:  # a module that is gone, a stream that was removed
+            self.broken[record.id] = str(error)
+            return
+        self.broken.pop(record.id, None)
+        self._start(built)
 
     def _start(self, built: Built) -> None:
         unit = self._made(built)

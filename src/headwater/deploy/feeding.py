@@ -10,9 +10,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
+
 from headwater.errors import RunError
+from headwater.streams.declaration import load
 from headwater.streams.parquet import ParquetLog
 from headwater.streams.positions import Position
 
@@ -33,6 +37,7 @@ class Feeder:
         self.until: int | None = None
         """Where to end, if anywhere."""
         self._log, self._folder = log, folder
+        self._where, self._declared = streams.path(stream), streams.declaration(stream)
         folder.mkdir(parents=True, exist_ok=True)
         there = sorted(name for name in os.listdir(folder) if name.endswith(".parquet"))
         self.position = int(log.after(there[-1:])) if there else start
@@ -44,7 +49,8 @@ class Feeder:
         return int(self._log.bounds()[1])
 
     def feed(self) -> int:
-        """Link what is new; how many events that are."""
+        """Link what is new; how many events that are. Raises if the stream was removed."""
+        load(self._where, self._declared)
         end = self.end if self.until is None else min(self.until, self.end)
         before = self.position
         if end <= before:
@@ -62,22 +68,35 @@ class Feeder:
 
 def first_since(streams: Streams, stream: str, start: int, time: str, since: int) -> int:
     """The position of the first file with an event at a time (µs) or later, or the end."""
-    import pyarrow.parquet as pq
-
     log = streams.log(stream)
     assert isinstance(log, ParquetLog)
     end = log.bounds()[1]
     log.after(())  # takes in the index
     for file in log.files(Position.of(start), end):
-        metadata = pq.read_metadata(file)
-        place = metadata.schema.to_arrow_schema().get_field_index(time)
-        latest = [
-            _micros(metadata.row_group(group).column(place).statistics)
-            for group in range(metadata.num_row_groups)
-        ]
-        if any(each is None or each >= since for each in latest):
+        latest = _latest(file, time)
+        if latest is None or latest >= since:
             return int(file.name.removesuffix(".parquet"))
     return int(end)
+
+
+def latest_time(folder: Path, time: str) -> int | None:
+    """The latest time (µs) of the events in a query's folder."""
+    found = [_latest(file, time) for file in folder.glob("*.parquet")]
+    return max((each for each in found if each is not None), default=None)
+
+
+def _latest(file: Path, time: str) -> int | None:
+    """The latest time of the events in a file, by its footer; None where that does not tell."""
+    metadata = pq.read_metadata(file)
+    # Footers number the leaves: a column of arrays has one under another name.
+    paths = [metadata.schema.column(each).path for each in range(metadata.num_columns)]
+    place = paths.index(time)
+    found = [
+        _micros(metadata.row_group(group).column(place).statistics)
+        for group in range(metadata.num_row_groups)
+    ]
+    known = [each for each in found if each is not None]
+    return max(known) if known and len(known) == len(found) else None
 
 
 def _link(source: Path, target: Path) -> None:
@@ -94,8 +113,6 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _micros(statistics: object) -> int | None:
-    from datetime import UTC, datetime, timedelta
-
     latest = getattr(statistics, "max", None)
     if not isinstance(latest, datetime):
         return None

@@ -9,12 +9,16 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headwater.columns import quoted
+from headwater.compose.frozen import thawed
 from headwater.compose.graph import Graph
 from headwater.deploy.calls import with_static
 from headwater.deploy.carried import EVENT_ID, EVENT_TIME, POSITION, Carried, longest
+from headwater.deploy.counting import steps_to_count
 from headwater.errors import FlowError
 from headwater.flow.flow import Flow
 from headwater.flow.frame import Frame
+from headwater.streams.schema import parse
+from headwater.streams.schema import text as ddl
 from headwater.sustain.units import seconds
 
 if TYPE_CHECKING:
@@ -121,6 +125,7 @@ class Frames:
                 raise FlowError(
                     f"node {name!r} of flow {self._composition.name!r}: {error}"
                 ) from error
+        self.flow.observed = steps_to_count(self._composition, self._piece.nodes, self._frames)
 
     def frame(self, name: str) -> Frame:
         """The rows of a node, or of `node.failures`."""
@@ -138,7 +143,7 @@ class Frames:
         )
         timed = name in self._delays and self._delays[name] is not None
         return Carried(
-            schema=", ".join([*fixed, *columns]),
+            schema=ddl(parse(", ".join([*fixed, *columns]))),
             made=True,
             id=(EVENT_ID,),
             time=time if kept else (EVENT_TIME if timed or time is not None else None),
@@ -161,7 +166,7 @@ class Frames:
     def _function(self, name: str, node: Function) -> None:
         above = self._above(name)
         call = self._calls.function(node.call, name)
-        function = with_static(call, {**dict(node.static), **self._values(name)}, name)
+        function = with_static(call, {**thawed(node.static), **self._values(name)}, name)
         if node.many:
             made = above.flat_map(function, node.schema, keep=node.keep)
         else:
@@ -174,7 +179,7 @@ class Frames:
             raise FlowError("it reads a stream, so it needs call, and schema: what the call makes")
         above = self._above(name)
         call = self._calls.function(node.call, name)
-        function = with_static(call, {**dict(node.static), **self._values(name)}, name)
+        function = with_static(call, {**thawed(node.static), **self._values(name)}, name)
         self._pass(name, above.map(function, node.schema))
 
     def _service(self, name: str, node: Service) -> None:
@@ -184,7 +189,7 @@ class Frames:
             target,
             response=node.response,
             request=None if node.request is None else _request(node.request),
-            static={**dict(node.static), **self._values(name)},
+            static={**thawed(node.static), **self._values(name)},
             concurrency=node.concurrency,
             retries=node.retries,
             timeout=seconds(node.timeout),
@@ -274,8 +279,14 @@ class Frames:
     def _window_join(self, node: Join, left: Frame, right: Frame) -> Frame:
         first, second = node.inputs
         renamed = {column: f"hw_right_{column}" for column in node.on}
-        other = right.withColumnsRenamed(renamed)
+        other = right.withColumnsRenamed(renamed) if renamed else right
         conditions = [quoted(c) == quoted(renamed[c]) for c in node.on]
+        added = list(renamed.values())
+        if not node.on:
+            # Spark joins streams on equal values only: these are, and it can't find that out.
+            left, other = (_with_equal(f, n) for f, n in ((left, "hw_left"), (other, "hw_right")))
+            conditions.append(F.col("hw_left") == F.col("hw_right"))
+            added = ["hw_left", "hw_right"]
         if node.within is not None:
             there = other.columns
             one = self._time_of(first.target)
@@ -290,7 +301,7 @@ class Frames:
             conditions.append(F.expr(node.where))
         how = "left" if node.how == "left_outer" else "inner"
         made = left.join(other, reduce(Column.__and__, conditions), how)
-        return made.drop(*renamed.values()) if renamed else made
+        return made.drop(*added)
 
     def _match(self, name: str, node: Match) -> None:
         made = self._above(name).match(
@@ -402,6 +413,12 @@ def _apart(left: Frame, right: Any, on: tuple[str, ...], port: Port) -> Any:
         if column.casefold() in there and column not in on
     }
     return right.withColumnsRenamed(names) if names else right
+
+
+def _with_equal(frame: Frame, name: str) -> Frame:
+    """The frame with a column that is 0 in every row."""
+    first = quoted(frame.columns[0])
+    return frame.withColumn(name, F.pmod(F.xxhash64(first), F.lit(1).cast("bigint")))
 
 
 def _orders(given: Any) -> Any:

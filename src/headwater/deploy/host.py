@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater import streams as registry
 from headwater.deploy.deployment import Deployment
-from headwater.deploy.mailbox import Mailbox
+from headwater.deploy.mailbox import HOST, Mailbox
 from headwater.errors import HeadwaterError, RunError
 from headwater.session import adopt_or_start
 from headwater.store.embedded import EmbeddedWriter
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
     from headwater.deploy.query_unit import QueryUnit
     from headwater.deploy.records import Since
     from headwater.streams import Streams
+    from headwater.streams.files import Held
 
 DEFAULT = "flows"
 """The folder of deployments where none is named."""
 _BREATH = 0.05
 """Seconds between two looks at streams."""
+_WATCH = 1.0
+"""Seconds between two measurements."""
 
 
 class Host:
@@ -58,9 +61,9 @@ class Host:
         self._spark = spark
         self.deployments: dict[str, Deployment] = {}
         self._mailbox = Mailbox(self.folder)
-        self._held: Any = None
+        self._held: list[Held | None] = []
         self._writer: EmbeddedWriter | None = None
-        self._ending = threading.Event()
+        self._ending, self._ended = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
         self.trouble: str | None = None
         """What went wrong with the host itself last."""
@@ -77,23 +80,26 @@ class Host:
     def start(self) -> Host:
         """Start everything that is deployed here, going on where it was."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._held = try_hold(self.folder / ".host")
-        if self._held is None:
+        self._held = [try_hold(self.folder / ".hosting")]
+        if self._held[0] is None:
             raise RunError(
                 f"the flows of {self.folder} run in another process; it takes what "
                 "`headwater flow deploy` gives it"
             )
+        # Requests are for this host from here on; those before were for one that is gone.
+        self._mailbox.open()
+        self._held.append(_hold_patiently(self.folder / HOST))
         try:
             # Held as long as the host runs: units that come and go need not open it anew.
             self._writer = EmbeddedWriter.open(self.store)
-            self._mailbox.open()
             for path in sorted(self.folder.glob("*/deployment.json")):
                 self._deployment(path.parent.name).open()
         except BaseException:
             self._let_go()
             raise
         self._ending.clear()
-        for work in (self._feed, self._answer):
+        self._ended.clear()
+        for work in (self._feed, self._answer, self._watch):
             thread = threading.Thread(target=work, name=f"headwater{work.__name__}", daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -102,17 +108,23 @@ class Host:
     def stop(self) -> None:
         """End all units for now; the next host goes on where they were."""
         self._ending.set()
+        self._ended.set()
         for thread in self._threads:
             thread.join()
         self._threads.clear()
         for deployment in self.deployments.values():
             deployment.close()
+            deployment.watch.tick()
         self.deployments.clear()
         self._let_go()
 
+    def end(self) -> None:
+        """Have `wait` and `drain` return; `stop` then ends the units."""
+        self._ended.set()
+
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the host is stopped; false if that took too long."""
-        return self._ending.wait(timeout)
+        """Wait until the host is to end; false if that took too long."""
+        return self._ended.wait(timeout)
 
     def __enter__(self) -> Host:
         return self.start()
@@ -154,11 +166,15 @@ class Host:
     def drain(self, timeout: float = 600.0) -> bool:
         """Wait until all events that are published have gone through; false if it took too long."""
         until = time.monotonic() + timeout
-        while time.monotonic() < until:
+        while time.monotonic() < until and not self._ended.is_set():
             if all(_is_idle(deployment) for deployment in self.deployments.values()):
                 return True
             time.sleep(_BREATH)
         return False
+
+    def status(self) -> dict[str, Any]:
+        """All deployments as they are, by their names."""
+        return {name: each.status() for name, each in list(self.deployments.items())}
 
     def measured(self, deployment: Deployment, unit: QueryUnit, info: BatchInfo) -> None:
         """A batch is done."""
@@ -175,9 +191,10 @@ class Host:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        for held in self._held:
+            if held is not None:
+                held.close()
+        self._held = []
 
     def _feed(self) -> None:
         while not self._ending.wait(_BREATH):
@@ -187,6 +204,14 @@ class Host:
                     deployment.look()
                 except Exception as error:  # noqa: BLE001 - one flow must not stop the others
                     self.trouble = f"flow {deployment.name!r}: {type(error).__name__}: {error}"
+
+    def _watch(self) -> None:
+        while not self._ending.wait(_WATCH):
+            for deployment in list(self.deployments.values()):
+                try:
+                    deployment.watch.tick()
+                except Exception as error:  # noqa: BLE001 - what is not measured still runs
+                    self.trouble = f"watching {deployment.name!r}: {type(error).__name__}: {error}"
 
     def _answer(self) -> None:
         while not self._ending.wait(2 * _BREATH):
@@ -221,6 +246,14 @@ class Host:
         else:
             raise RunError(f"{action!r} is nothing that a host does")
         return {"version": deployment.version}
+
+
+def _hold_patiently(path: Path) -> Held | None:
+    """Take a lock that others only take for a moment, to see whether it is held."""
+    until = time.monotonic() + 5.0
+    while (held := try_hold(path)) is None and time.monotonic() < until:
+        time.sleep(0.01)
+    return held
 
 
 def _is_idle(deployment: Deployment) -> bool:

@@ -198,8 +198,7 @@ class JobLine:
                 definition={"steps": [], "live": None},
                 sources=(SourceRegistration(source.node, read, parse(given.schema)),),
                 sinks=tuple(
-                    SinkRegistration(end, told, _columns(record, end))
-                    for end, told in made.items()
+                    SinkRegistration(end, told, _columns(record, end)) for end, told in made.items()
                 ),
             )
         )
@@ -223,7 +222,7 @@ class JobUnit:
         (self._input,) = record.inputs
         line.add(record, given)
         self.error: str | None = None
-        self.position = self._input.cut
+        self.position = self._input.start
         self.latest: float | None = None
         self._running = False
         self._lock = threading.Lock()
@@ -241,7 +240,7 @@ class JobUnit:
         """Take events from where it was."""
         known = [c for c in self._streams.consumers(self._input.stream) if c.name == self.consumer]
         if known:
-            self.position = max(self._input.cut, int(known[0].position))
+            self.position = max(self._input.start, int(known[0].position))
         if not self.record.ended:
             self.line.queue.declare(self._job)
         self.line.start()

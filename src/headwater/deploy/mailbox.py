@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+HOST = ".host"
+"""The file that a host holds while it takes requests."""
+
+
 class Mailbox:
     """The host's side."""
 
@@ -53,9 +57,9 @@ class Mailbox:
 
 def is_hosted(folder: Path) -> bool:
     """Whether a host runs the flows of a folder."""
-    if not (folder / ".host").exists():
+    if not (folder / HOST).exists():
         return False
-    held = try_hold(folder / ".host")
+    held = try_hold(folder / HOST)
     if held is None:
         return True
     held.close()
@@ -66,12 +70,14 @@ def ask(
     folder: Path,
     action: str,
     flow: str,
+    /,
     *,
     tell: Callable[[str], None] | None = None,
     **details: Any,
 ) -> dict[str, Any]:
     """Have the host of a folder do something, and wait for it; raises what it says went wrong."""
     box = folder / ".requests"
+    box.mkdir(parents=True, exist_ok=True)
     name = f"{time.time_ns():020d}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
     write_json(box / f"{name}.ask.json", {"action": action, "flow": flow, **details}, sync=False)
     said = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.compose.graph import Graph
 from headwater.compose.kinds import Sink, Source
-from headwater.compose.violations import CompositionError
+from headwater.compose.planning import deployable
 from headwater.deploy.calls import Calls
 from headwater.deploy.carried import EVENT_ID, EVENT_TIME, Carried
 from headwater.deploy.frames import Frames
@@ -84,9 +84,7 @@ class Preparing:
         running: Iterable[UnitRecord] = (),
     ) -> Prepared:
         """The units of a composition, given those that run; raises what is wrong with it."""
-        plan = composition.plan()
-        if plan.joins:
-            raise CompositionError([join.violation() for join in plan.joins])
+        plan = deployable(composition)
         one = _One(self, plan, Calls(folder))
         known = {record.signature: record for record in running}
         made: list[str] = []
@@ -192,11 +190,13 @@ class _One:
         if piece.runtime == "jobs":
             carried = self._job_streams(piece)
             self._publish(record, piece, carried)
+            record.sinks = list(record.outputs)
             self.prepared.units.append(Built(record))
             return
         frames = self._frames(piece, record)
         self._publish(record, piece, {end.name: frames.carried(end.name) for end in piece.outputs})
         self._end_in_sinks(frames, piece, record)
+        record.sinks = list(frames.flow.sinks)
         record.stateful = any(map(_keeps_state, _steps(frames.flow)))
         self.prepared.units.append(Built(record, frames.flow))
 

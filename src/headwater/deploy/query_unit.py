@@ -8,10 +8,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headwater.capture.checkpoint import Checkpoint
+from headwater.capture.run import Run
 from headwater.capture.start import start
-from headwater.deploy.feeding import Feeder
+from headwater.deploy.accounts import load
+from headwater.deploy.counting import Counter
+from headwater.deploy.feeding import Feeder, latest_time
 from headwater.deploy.places import Places
 from headwater.errors import HeadwaterError, RunError
+from headwater.flow.windows import microseconds
 from headwater.spark_errors import one_line
 from headwater.store.embedded import EmbeddedWriter
 from headwater.streams.errors import StreamError
@@ -20,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headwater.capture.run import Run
     from headwater.capture.sink import BatchInfo
     from headwater.deploy.records import UnitRecord
     from headwater.flow.flow import Flow
@@ -54,6 +57,7 @@ class QueryUnit:
         self._places = Places(folder / "checkpoint")
         self._run: Run | None = None
         self._failures: list[float] = []
+        self.counter = Counter(self._is_building_up, load(folder).counts)
         self.error: str | None = None
         """Why it does not run, if it should."""
         self.feeders = {
@@ -64,6 +68,7 @@ class QueryUnit:
             self.feeders[each.stream].until = each.until
         self.position = {each.stream: each.start for each in record.inputs}
         """How far into its streams it is."""
+        self.position.update(self._after(self._last_batch()))
 
     @property
     def consumer(self) -> str:
@@ -74,8 +79,8 @@ class QueryUnit:
 
     @property
     def is_ready(self) -> bool:
-        """Whether its results count: its state is built up."""
-        return self.record.live_from is not None
+        """Whether all its results count: its state is built up."""
+        return self.record.is_live
 
     def start(self) -> None:
         """Go on from where it was; a unit with state first builds it up, which takes its time."""
@@ -86,6 +91,8 @@ class QueryUnit:
 
     def _begin(self) -> None:
         self.error = None
+        for stream, position in self.position.items():
+            self._streams.advance(stream, self.consumer, position)
         self._run = start(
             self.flow,
             store=self._store,
@@ -96,21 +103,34 @@ class QueryUnit:
             on_batch=self._told,
             muted=self._is_muted,
         )
+        self.counter.follow(self._run.query)
 
-    def _is_muted(self, batch: int) -> bool:
-        first = self.record.live_from
+    def _is_muted(self, sink: str, batch: int) -> bool:
+        first = self.record.live_from.get(sink)
         return first is None or batch < first
 
+    def _is_building_up(self, batch: int) -> bool:
+        """Whether some of what a batch gave was a result of an earlier version."""
+        return any(self._is_muted(sink, batch) for sink in self.record.sinks)
+
     def _build_up(self) -> None:
-        """Read what lies before the cut; what comes of it was a result of an earlier version."""
-        for each in self.record.inputs:
-            feeder = self.feeders[each.stream]
-            feeder.until = each.cut
-            feeder.feed()
-        self._process_all()
-        self.record.live_from = self._last_batch() + 1
-        self._save(self.record)
-        for each in self.record.inputs:
+        """Read what lies before the cuts, one after the other.
+
+        What comes of it for a sink whose cut is further on was a result of an earlier version.
+        """
+        record = self.record
+        waiting = [sink for sink in record.sinks if sink not in record.live_from]
+        for cut in sorted(({**record.cuts[sink]} for sink in waiting), key=lambda c: [*c.values()]):
+            for stream, feeder in self.feeders.items():
+                feeder.until = cut[stream]
+                feeder.feed()
+            if any(feeder.position > feeder.start for feeder in self.feeders.values()):
+                self._process_all()
+            for sink in waiting:
+                if record.cuts[sink] == cut:
+                    record.live_from.setdefault(sink, self._last_batch() + 1)
+            self._save(record)
+        for each in record.inputs:
             self.feeders[each.stream].until = each.until
 
     def feed(self) -> int:
@@ -165,6 +185,7 @@ class QueryUnit:
         if run is not None:
             run._stop()
             run._ended.wait()
+            self.counter.take()
 
     # --- ending at a cut ----------------------------------------------------------------------
 
@@ -184,6 +205,7 @@ class QueryUnit:
             for feeder in self.feeders.values():
                 feeder.feed()
             self._process_all()
+            self._catch_up()
         except HeadwaterError as error:
             # It can't go on. What it has not done is left to what takes its place.
             self.error = str(error)
@@ -193,6 +215,35 @@ class QueryUnit:
         self.stop()
         self.record.ended = True
         self._save(self.record)
+
+    def _catch_up(self) -> None:
+        """Bring the watermark to where all that was read would have it.
+
+        After a restart Spark knows no source's own, and one that is silent since then holds it
+        back. What takes this unit's place reads all again, is not held back, and leaves out what
+        this one is to give.
+        """
+        if not self.record.stateful or len(self.record.inputs) < 2:
+            return
+        reached = []
+        for each in self.record.inputs:
+            source = self.flow.sources[each.node]
+            if source.event_time is None or source.watermark is None:
+                return
+            folder = self._folder / "inputs" / each.stream
+            if (latest := latest_time(folder, source.event_time)) is None:
+                return
+            reached.append(latest - microseconds(source.watermark))
+        now = watermark(self._folder / "checkpoint") or 0
+        target = min(reached) // 1_000
+        run = self._run
+        assert run is not None
+        if target * 1_000 <= now or run._launch is None:
+            return
+        self.stop()
+        self._run = Run(self.flow.name, *run._launch.advance(target), run._launch)
+        self.counter.follow(self._run.query)
+        self._process_all()
 
     @property
     def done(self) -> dict[str, int]:

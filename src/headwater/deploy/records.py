@@ -30,13 +30,14 @@ Since = Literal["now", "start", "left"]
 
 @dataclass(slots=True)
 class InputRecord:
-    """What a unit reads of one stream: from `start`, results count from `cut` on, to `until`."""
+    """What a unit reads of one stream: from `start` to `until`, if there is an end."""
 
     node: str
     stream: str
     start: int = 0
-    """Where reading begins; before `cut` it only builds up state."""
+    """Where reading begins."""
     cut: int = 0
+    """Where results begin: of several sinks, the last one's."""
     until: int | None = None
     """Where it ended, or is to end."""
 
@@ -56,9 +57,13 @@ class UnitRecord:
     """The streams of each node, or `node.output`, that it publishes."""
     carried: dict[str, dict[str, Any]]
     """What is known of these streams."""
+    sinks: list[str] = field(default_factory=list)
+    """What it gives out: its outputs, and the sinks that only tell someone."""
     stateful: bool = False
-    live_from: int | None = 0
-    """The first batch whose results count; none while state is being built up."""
+    cuts: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By sink, the place in each stream from which on its results count."""
+    live_from: dict[str, int] = field(default_factory=dict)
+    """By sink, the first batch whose results count, once that is known."""
     ended: bool = False
 
     @property
@@ -70,6 +75,11 @@ class UnitRecord:
     def flow_name(self) -> str:
         """What the store calls it: `weather.storms.v3`."""
         return f"{self.flow}.{self.name}.v{self.version}"
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the results of all its sinks count from here on."""
+        return all(sink in self.live_from for sink in self.sinks)
 
     def input(self, stream: str) -> InputRecord | None:
         """What it reads of a stream."""

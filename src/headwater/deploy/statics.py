@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headwater.compose.frozen import thawed
 from headwater.compose.graph import Graph
 from headwater.compose.kinds import Function, Static
 from headwater.errors import FlowError
@@ -69,7 +70,7 @@ class Statics:
     def _value(self, name: str) -> Value:
         node = self._composition[name]
         if isinstance(node, Static) and node.value is not None:
-            return Value(node.value)
+            return Value(thawed(node.value))
         if isinstance(node, Static) and node.format is not None:
             return Value(self._table(name, node), is_table=True)
         if not isinstance(node, Static | Function) or node.call is None:
@@ -84,7 +85,7 @@ class Statics:
         given = {port: self._plain(each) for port, each in inputs.items()}
         function = self._calls.function(node.call, name)
         try:
-            made = function(**given, **dict(node.static))
+            made = function(**given, **thawed(node.static))
         except Exception as error:
             raise FlowError(
                 f"static node {name!r}: {node.call} failed: {type(error).__name__}: {error}"

@@ -59,6 +59,8 @@ class Flow:
         self._seen: dict[str, tuple[Attribute, ...]] = {}
         self.notes: dict[str, dict[str, Any]] = {}
         """What the store is to know of sources and sinks beside what they are, by name."""
+        self.observed: dict[str, str] = {}
+        """Steps whose rows Spark counts, with the names under which progress tells them."""
 
     # --- what it is made of -------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 from headwater.errors import UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headwater.flow.nodes import Node
 
 T = TypeVar("T")
@@ -24,6 +26,8 @@ class Lowering(Generic[T]):
 
     def __init__(self) -> None:
         self._done: dict[str, T] = {}
+        self.observed: Mapping[str, str] = {}
+        """Steps whose rows are counted as the query runs, with the names to count them under."""
 
     def lower(self, node: Node) -> T:
         """What this lowering makes of a node."""
@@ -35,8 +39,14 @@ class Lowering(Generic[T]):
                     f"{node.step!r}; it handles {', '.join(self.supported())}"
                 )
             inputs = [self.lower(above) for above in node.inputs]
-            self._done[node.step] = cast("T", visit(node, *inputs))
+            made = cast("T", visit(node, *inputs))
+            name = self.observed.get(node.step)
+            self._done[node.step] = made if name is None else self.counted(made, name)
         return self._done[node.step]
+
+    def counted(self, made: T, name: str) -> T:
+        """The same, its rows counted by Spark as they pass."""
+        raise NotImplementedError
 
     @classmethod
     def supported(cls) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -22,6 +22,7 @@ from headwater.flow.first_filters import wanted_first
 from headwater.flow.terms import Ref, unaliased
 from headwater.flow.windows import Session
 from headwater.lowering.ancestors import Ancestors
+from headwater.lowering.base import Lowering
 from headwater.lowering.eager import Eager, as_array, origin
 from headwater.lowering.identity import arrives_in_order, has_positions
 from headwater.lowering.intervals import Intervals, ends, own
@@ -43,6 +44,8 @@ OUTPUT = "__hw_output"
 ID = "__hw_id"
 CONTENT = "__hw_content"
 PAYLOAD = "__hw_payload_"
+
+L = TypeVar("L", bound=Lowering[Any])
 
 MODES: dict[str, type[Tracing]] = {mode.name: mode for mode in (Ancestors, Intervals, Eager)}
 """The capture modes that give provenance, cheapest first."""
@@ -109,10 +112,12 @@ def lower(
     spark: SparkSession,
     steps: Mapping[str, frozenset[str]] | None = None,
     live: Live | None = None,
+    observed: Mapping[str, str] | None = None,
 ) -> Outputs:
     """The united plan of some sinks, each in its capture mode.
 
-    `steps` has, by sink, the steps in terms of whose rows its provenance is wanted.
+    `steps` has, by sink, the steps in terms of whose rows its provenance is wanted; `observed` the
+    steps whose rows are counted, with the names to count them under.
     """
     live = live or Live()
     above = {sink: _sources(node) for sink, node in flow_sinks.items()}
@@ -131,7 +136,7 @@ def lower(
         if in_order[sink] and arrives_in_order(node)
     }
     sources = Sources(spark, placed, ordered)
-    plain = Plain(spark)
+    plain = _counting(Plain(spark), observed, 0)
     keyed = any(in_order[name] or _by_keys(node) for name, node in flow_sinks.items())
     if any(capture != "none" for capture in captures.values()) or keyed:
         # Sinks without capture must share each source's watermark node with the others.
@@ -147,12 +152,15 @@ def lower(
         if key not in modes:
             mode = MODES[key[0]]
             eager = mode is Eager
-            modes[key] = Eager(sources, key[1], beside) if eager else mode(sources)
+            made = Eager(sources, key[1], beside) if eager else mode(sources)
+            modes[key] = _counting(made, observed, 1 + len(modes))
         return modes[key]
 
     # What Spark lacks needs the keys and the order of rows, whether or not they are traced. All
     # sinks without capture then go one way: a step's watermark is one node only within a lowering.
-    bare = plain if not keyed else Bare(modes.setdefault(ANCESTORS, Ancestors(sources)))
+    if keyed and ANCESTORS not in modes:
+        modes[ANCESTORS] = _counting(Ancestors(sources), observed, 1 + len(modes))
+    bare = plain if not keyed else Bare(modes[ANCESTORS])
 
     def results(name: str, sink: nodes.Sink) -> tuple[Part, DataFrame]:
         if captures[name] != "none":
@@ -179,6 +187,12 @@ def lower(
         return Outputs(df, (part,), tagged=False, still=still)
     parts = tuple(part for part, _ in branches)
     return Outputs(_united(branches), parts, tagged=True, still=still)
+
+
+def _counting(lowering: L, observed: Mapping[str, str] | None, number: int) -> L:
+    """A lowering that counts rows under names of its own: Spark has no name twice in a plan."""
+    lowering.observed = {step: f"{name}#{number}" for step, name in (observed or {}).items()}
+    return lowering
 
 
 def _sources(sink: nodes.Sink) -> list[nodes.Source]:

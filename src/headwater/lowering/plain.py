@@ -7,6 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from headwater.columns import identity_hash, quoted
 from headwater.flow.expressions import Expr
@@ -31,6 +32,9 @@ class Plain(Lowering[DataFrame]):
         self.spark = spark
         self.sources: dict[str, DataFrame] = {}
         """Frames of sources that are read already."""
+
+    def counted(self, made: DataFrame, name: str) -> DataFrame:
+        return counted(made, name)
 
     def visit_source(self, node: nodes.Source) -> DataFrame:
         if node.name in self.sources:
@@ -151,6 +155,11 @@ def read_again(
         # So that columns which Spark takes from folder names are there as they were.
         reader = reader.option("basePath", node.path)
     return reader.load([node.path] if paths is None else list(paths))
+
+
+def counted(df: DataFrame, name: str) -> DataFrame:
+    """The same rows, whose number a streaming query tells with each batch, under a name."""
+    return df.observe(name, F.count(F.lit(1)).alias("rows"))
 
 
 def watermarked(df: DataFrame, node: nodes.Source) -> DataFrame:

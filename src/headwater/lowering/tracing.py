@@ -20,7 +20,7 @@ from headwater.flow.windows import Session, Window
 from headwater.lowering import groups, ordered
 from headwater.lowering.base import Lowering
 from headwater.lowering.functions import mapped, serviced
-from headwater.lowering.plain import deduplicated, joined
+from headwater.lowering.plain import counted, deduplicated, joined
 from headwater.lowering.rows import ORDINAL, flat_mapped
 from headwater.lowering.sources import Sources, unmarked
 from headwater.lowering.traced import LEFT, RIGHT, Origins, Traced, appended, marked
@@ -41,6 +41,9 @@ class Tracing(Lowering[Traced]):
     def __init__(self, sources: Sources) -> None:
         super().__init__()
         self.sources = sources
+
+    def counted(self, made: Traced, name: str) -> Traced:
+        return made.with_df(counted(made.df, name))
 
     # --- the rule -----------------------------------------------------------------------------
 

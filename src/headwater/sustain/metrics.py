@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from headwater.sustain.verdicts import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from headwater.sustain.monitor import Monitor
     from headwater.sustain.queue import Measured
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -80,7 +79,22 @@ FAMILIES = (
 STATE = "headwater_queue_state"
 
 
-def text(monitors: Iterable[Monitor]) -> str:
+class Told(Protocol):
+    """What has nodes that are measured: a `Monitor`."""
+
+    @property
+    def flow(self) -> str:
+        """Its name."""
+
+    @property
+    def version(self) -> str:
+        """The flow's."""
+
+    def measured(self) -> list[Measured]:
+        """Its nodes."""
+
+
+def text(monitors: Iterable[Told]) -> str:
     """The metrics of all nodes; labels are flow, node and version."""
     told = [
         ({"flow": monitor.flow, "node": each.node, "version": monitor.version}, each)

@@ -42,6 +42,20 @@ class Monitor:
                 self._queues[node] = Queue(node, **settings)
             return self._queues[node]
 
+    def add(self, queue: Queue) -> Queue:
+        """Take a queue that was made elsewhere."""
+        with self._lock:
+            self._queues[queue.node] = queue
+        return queue
+
+    def drop(self, node: str) -> None:
+        """Measure a node no longer."""
+        with self._lock:
+            self._queues.pop(node, None)
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._queues
+
     def __iter__(self) -> Iterator[Queue]:
         return iter(list(self._queues.values()))
 

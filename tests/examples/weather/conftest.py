@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from headwater import streams
 from headwater.examples.weather import generate
@@ -29,3 +31,12 @@ def sky() -> Sky:
 def registry(tmp_path: Path) -> Streams:
     """An empty streams folder."""
     return streams.open(tmp_path / "streams")
+
+
+@pytest.fixture
+def calm(interpreted: SparkSession) -> Iterator[SparkSession]:
+    """Spark for many queries at once: if each looks for files all the time, none gets far."""
+    polling = "spark.sql.streaming.pollingDelay"
+    interpreted.conf.set(polling, "100ms")
+    yield interpreted
+    interpreted.conf.unset(polling)

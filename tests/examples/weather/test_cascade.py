@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
+from lxml import etree
+from pyspark.sql import SparkSession
 
-from headwater.examples.weather import cascade
+from headwater.errors import HeadwaterError
+from headwater.examples.weather import cascade, queues
+from headwater.examples.weather.cascade_picture import picture
 from headwater.streams import Streams
 
 
@@ -26,3 +32,26 @@ def test_a_workflow_solves_a_system_for_each_event_alone() -> None:
     residuals = cascade.solve(batch, 200)["residual"].to_pylist()
     assert all(0 < residual < 0.001 for residual in residuals)
     assert cascade.solve(batch.slice(1, 1), 200)["residual"].to_pylist() == [residuals[1]]
+
+
+@pytest.mark.spark
+def test_the_cascade_runs_and_its_queues_are_seen(calm: SparkSession, tmp_path: Path) -> None:
+    seen = queues.run(tmp_path, seconds=5, size=20, spark=calm)
+    assert seen.events == (1, 3, 4, 3, 1)
+    assert seen.solved == sum(seen.events)
+    assert set(seen.lengths) == set("ABCDEF")
+    for row in seen.lengths.values():
+        assert len(row) >= len(seen.events)
+        assert row[-1] == 0
+        assert max(row) <= sum(seen.events)
+    assert all(stay > 0 for stay in seen.times.values())
+    assert seen.expected["A"] == pytest.approx(seen.rate * seen.service, rel=0.2)
+    rows = [line.split() for line in seen.text().splitlines()]
+    assert [*map(int, rows[1][1:])] == list(seen.lengths["A"])
+    root = etree.fromstring(picture(seen).encode())
+    assert len(root.findall(".//{*}polyline")) == 6
+
+
+def test_a_cascade_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HeadwaterError, match="give 1 or more"):
+        queues.run(tmp_path, seconds=0)

@@ -55,17 +55,22 @@ def test_no_storms_are_a_map_too() -> None:
 
 
 def test_streams_are_drawn_as_events_are(
-    events: list[list[dict[str, Any]]], registry: Streams, tmp_path: Path
+    events: list[list[dict[str, Any]]],
+    registry: Streams,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from headwater.examples.weather.radar import SCHEMA
     from headwater.examples.weather.storms import STORMS
 
-    for name, found in zip((maps.LIGHT, maps.SEVERE), events, strict=False):
+    for name, found in zip((maps.LIGHT[0], maps.SEVERE[0]), events, strict=False):
         registry.create(name, f"{SCHEMA}, {STORMS}")
         registry.publish(name, found)
     file = tmp_path / "map.svg"
     assert maps.main([str(file), "--streams", str(registry.folder)]) == 0
     assert file.read_text() == maps.draw(*events[:2], [])
+    assert maps.main([str(file), "--streams", str(registry.folder), "--forecasts", "none"]) == 1
+    assert "no stream 'none'" in capsys.readouterr().err
 
 
 def test_the_picture_of_the_page_is_current() -> None:

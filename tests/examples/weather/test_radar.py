@@ -18,6 +18,7 @@ from headwater.examples.weather.stations import INDIANA, LATS, LONS, STATIONS, b
 from headwater.examples.weather.storms import find
 from headwater.streams import Streams
 from headwater.streams.binding import parse
+from headwater.streams.declaration import Producer
 from headwater.streams.intake import publish_file
 
 
@@ -109,6 +110,12 @@ def test_scans_are_published_at_a_rate(
     assert registry.table("radar").equals(next(generate.sweeps(1)))
     assert generate.main(arguments) == 1
     assert "radar" in capsys.readouterr().err
+
+
+def test_a_stream_that_a_flow_has_declared_is_published_to(registry: Streams) -> None:
+    registry.create("radar", SCHEMA, event_time="at", id="scan", producer=Producer("someone"))
+    assert generate.publish(registry, "radar", 1) == 121
+    assert registry.table("radar").equals(next(generate.sweeps(1)))
 
 
 def test_what_can_not_be_made_is_refused(tmp_path: Path) -> None:

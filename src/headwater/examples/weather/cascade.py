@@ -1,7 +1,8 @@
 """The workflow of the cascading queues: systems of linear equations, as Linpack solves them.
 
 `python -m headwater.examples.weather.cascade --streams streams --seconds 60` publishes the events
-whose rate rises and falls like a sine, the first of Streamflow's three streams.
+whose rate rises and falls like a sine, the first of Streamflow's three streams. With `run`, the
+cascade is deployed as well, and its queues are measured.
 """
 
 from __future__ import annotations
@@ -70,19 +71,26 @@ def publish(registry: Streams, seconds: int, name: str = "events", *, pace: floa
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Publishes the events, and says how many."""
+    """Publishes the events, and says how many; or runs all of it."""
     import argparse
 
     from headwater import streams
 
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["run"]:
+        from headwater.examples.weather import queues
+
+        return queues.main(words[1:])
+
     parser = argparse.ArgumentParser(
         prog="python -m headwater.examples.weather.cascade",
-        description="Publish events whose rate rises and falls to the stream `events`.",
+        description="Publish events whose rate rises and falls to the stream `events`. "
+        "`cascade run` deploys the cascade, too, and measures its queues; `run --help` says more.",
     )
     parser.add_argument("--streams", metavar="DIR", help="the streams folder")
     parser.add_argument("--seconds", type=int, default=60, help="for how long; 60")
     parser.add_argument("--pace", type=float, default=1.0, help="seconds that a second takes; 1")
-    given = parser.parse_args(arguments)
+    given = parser.parse_args(words)
     try:
         count = publish(streams.open(given.streams), given.seconds, pace=given.pace)
     except HeadwaterError as error:

@@ -83,17 +83,18 @@ def publish(
     storms: int = 60,
     seed: int = 7,
 ) -> int:
-    """Publishes scans to a new stream, no more than `rate` a second; how many it were."""
+    """Publishes scans to a new or empty stream, no more than `rate` a second; how many it were."""
     if rate is not None and rate <= 0:
         raise HeadwaterError(f"rate={rate} is not a number of scans a second")
-    registry.create(name, SCHEMA, event_time="at", id="scan")
+    if name not in registry or registry.describe(name).events:  # a flow that reads it may have
+        registry.create(name, SCHEMA, event_time="at", id="scan")  # declared it before
     size = len(STATIONS) if rate is None else min(len(STATIONS), math.ceil(rate / 10))
     began, count = time.monotonic(), 0
     for scans in sweeps(number, storms=storms, seed=seed):
         for start in range(0, len(scans), size):
             if rate is not None:
                 time.sleep(max(0.0, began + count / rate - time.monotonic()))
-            count += registry.publish(name, scans.slice(start, size)).events
+            count += registry.publish(name, scans.slice(start, size), consent=True).events
     return count
 
 
@@ -127,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Radar scans of 121 stations, every five minutes.",
     )
     parser.add_argument("file", nargs="?", help="a new file, .jsonl or .xml")
-    parser.add_argument("--publish", metavar="NAME", help="a new stream, instead of a file")
+    parser.add_argument("--publish", metavar="NAME", help="a new stream, or an empty one")
     parser.add_argument("--streams", metavar="DIR", help="the streams folder")
     parser.add_argument("--rate", type=float, help="scans a second at most, when published")
     parser.add_argument("--sweeps", type=int, default=SWEEPS, help="scans of each station; 24")

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 Event = Mapping[str, Any]
 
-LIGHT, SEVERE, FORECASTS = "IndianaStorm20dB", "IndianaStorm35dB", "forecasts"
-"""The streams that are drawn, unless others are named."""
+LIGHT = ("IndianaStorm20dB", "weather.light", "storms.storm20")
+SEVERE = ("IndianaStorm35dB", "weather.warning")
+FORECASTS = ("forecasts",)
+"""The streams that are drawn, unless others are named: of each kind the first that there is."""
 
 _NORTH, _SOUTH, _WEST, _EAST = 42.2, 36.9, -90.4, -82.6
 _WIDTH, _TOP, _FOOT = 760, 40, 44
@@ -89,14 +91,29 @@ def draw(light: Iterable[Event], severe: Iterable[Event], forecasts: Iterable[Ev
 
 
 def from_streams(
-    registry: Streams, light: str = LIGHT, severe: str = SEVERE, forecasts: str = FORECASTS
+    registry: Streams,
+    light: str | None = None,
+    severe: str | None = None,
+    forecasts: str | None = None,
 ) -> str:
-    """The map of what streams hold; one that is not there counts as empty."""
-    events = [
-        registry.table(name).to_pylist() if name in registry else []
-        for name in (light, severe, forecasts)
-    ]
-    return draw(*events)
+    """The map of what streams hold, those of a deployed flow too; those named must be there."""
+    return draw(
+        _events(registry, light, LIGHT),
+        _events(registry, severe, SEVERE),
+        _events(registry, forecasts, FORECASTS),
+    )
+
+
+def _events(registry: Streams, named: str | None, usual: Sequence[str]) -> list[Event]:
+    there = registry.names()
+    name = named or next((each for each in usual if each in there), None)
+    if name is None:
+        return []
+    declared = registry.declaration(name).arrow.names
+    grids = ("dbz", "velocity", "cells")  # large, and not drawn
+    kept = [column for column in declared if column not in grids]
+    batches = registry.read(name)
+    return [event for batch in batches for event in batch.table.select(kept).to_pylist()]
 
 
 def example(sweeps: int = 20, seed: int = 7) -> str:
@@ -215,9 +232,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("file", type=Path, help="the SVG to write")
     parser.add_argument("--streams", metavar="DIR", help="the streams folder; else the example's")
-    parser.add_argument("--light", default=LIGHT, help="a stream of storms of 20 dBZ")
-    parser.add_argument("--severe", default=SEVERE, help="a stream of storms of 35 dBZ")
-    parser.add_argument("--forecasts", default=FORECASTS, help="a stream of forecasts")
+    parser.add_argument("--light", metavar="NAME", help="a stream of storms of 20 dBZ")
+    parser.add_argument("--severe", metavar="NAME", help="a stream of storms of 35 dBZ")
+    parser.add_argument("--forecasts", metavar="NAME", help="a stream of forecasts")
     given = parser.parse_args(arguments)
     try:
         if given.streams is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headwater.compose.frozen import thawed
 from headwater.errors import FlowError
 from headwater.runtimes.jobs.job import Job, Step
 from headwater.sustain.units import seconds
@@ -46,6 +47,6 @@ def job_of(
         schema=node.schema,
         count=None if per is None else per.count,
         every=None if per is None or per.time is None else seconds(per.time),
-        static={**dict(node.static), **(static or {})},
+        static={**thawed(node.static), **(static or {})},
         folder=folder,
     )
