@@ -33,7 +33,17 @@ StoreFolder = Annotated[
         "--store", metavar="FOLDER", help="The store.", show_default="in the folder of flows"
     ),
 ]
+Rates = Annotated[
+    bool | None,
+    typer.Option(
+        "--rates/--no-rates",
+        help="After a change, show the rates of the nodes that are new.",
+        show_default="on a terminal",
+    ),
+]
 DEFAULT = Path("flows")
+EFFECT = 4.0
+"""Seconds after which the effect of a change is shown."""
 
 
 class Since(StrEnum):
@@ -60,6 +70,7 @@ def deploy(
         bool,
         typer.Option("--once", help="End when all that is published has gone through."),
     ] = False,
+    rates: Rates = None,
     json: Json = False,
 ) -> None:
     """Deploy a flow file; if the flow is deployed already, change it while it runs.
@@ -89,7 +100,9 @@ def deploy(
                 since=since.value,
                 tell=told,
             )
-            _print_change(flows, flow.name, done["version"], time.perf_counter() - begun, json)
+            took = time.perf_counter() - begun
+            started = _print_change(flows, flow.name, done["version"], took, json)
+            _print_effect(flows, flow.name, started, rates, json)
             return
         with _hosting(flows, streams, store, json) as host:
             begun = time.perf_counter()
@@ -119,14 +132,15 @@ def run(
         _stay(host, once, json)
 
 
-def undo(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
+def undo(name: Name, flows: Flows = DEFAULT, rates: Rates = None, json: Json = False) -> None:
     """Go back to the version before; nodes that return go on where they had left off.
 
     Example: `headwater flow undo weather`
     """
     begun = time.perf_counter()
     done = _asked(flows, "undo", name, json)
-    _print_change(flows, name, done["version"], time.perf_counter() - begun, json)
+    started = _print_change(flows, name, done["version"], time.perf_counter() - begun, json)
+    _print_effect(flows, name, started, rates, json)
 
 
 def stop(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
@@ -301,33 +315,49 @@ def _queue(flows: Path, name: str, node: str) -> Iterator[Any]:
         yield queue
 
 
-def _print_change(flows: Path, name: str, version: int, took: float, json: bool) -> None:
+def _print_effect(
+    flows: Path, name: str, started: list[str], rates: bool | None, json: bool
+) -> None:
+    """The rates at the nodes that a change has brought, a moment after it."""
+    from headwater.cli.watch import effect
+
+    if started and not json and (console().is_terminal if rates is None else rates):
+        effect(name, flows, started, EFFECT)
+
+
+def _print_change(flows: Path, name: str, version: int, took: float, json: bool) -> list[str]:
+    """What a change did; the units that it started."""
     from headwater.deploy.records import DeploymentFiles
 
     files = DeploymentFiles(flows / name)
     change = files.change(version)
     before = [v for v in files.versions() if v < version]
     earlier = files.change(before[-1]).units if before else []
-    told = {
-        "flow": name,
-        "version": version,
-        "action": change.action,
-        "difference": change.difference,
+    started = [unit for unit in change.units if unit not in earlier]
+    units = {
         "kept": [unit for unit in change.units if unit in earlier],
         "ended": [unit for unit in earlier if unit not in change.units],
-        "started": [unit for unit in change.units if unit not in earlier],
-        "seconds": round(took, 3),
+        "started": started,
     }
     if json:
+        told = {
+            "flow": name,
+            "version": version,
+            "action": change.action,
+            "difference": change.difference,
+            **units,
+            "seconds": round(took, 3),
+        }
         print_json([encoder.dumps(told), "\n"])
-        return
+        return started
     out = console()
     out.print(f"flow {name}: version {version} in {took:.1f} s", markup=False)
     if text := _changes(change.difference):
         out.print(f"  changed: {text}", markup=False)
-    for what in ("kept", "ended", "started"):
-        if told[what]:
-            out.print(f"  {what}: {', '.join(map(str, told[what]))}", markup=False)
+    for what, which in units.items():
+        if which:
+            out.print(f"  {what}: {', '.join(which)}", markup=False)
+    return started
 
 
 def _changes(difference: dict[str, Any]) -> str:

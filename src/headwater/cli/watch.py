@@ -109,6 +109,17 @@ def _follow(name: str | None, flows: Path, every: float, json: bool) -> None:
             time.sleep(every)
 
 
+def effect(name: str, flows: Path, units: list[str], seconds: float) -> None:
+    """Print the nodes of some units as they are a moment after a change."""
+    time.sleep(seconds)
+    seen, _ = _look(name, flows)
+    for each in seen:
+        nodes = [row for row in each.status["nodes"] if row["unit"] in units]
+        if nodes:
+            alone = type(each)({**each.status, "nodes": nodes}, each.history)
+            print_rich(console(), _table(alone, _SPARE[:6]))
+
+
 def _look(name: str | None, flows: Path) -> tuple[list[Seen], bool]:
     from headwater.deploy.mailbox import is_hosted
     from headwater.deploy.seen import look
