@@ -296,3 +296,42 @@ def test_stop_and_resume(tmp_path: Path, spark: SparkSession) -> None:
         assert sorted(numbers(host)) == list(range(10))
         with pytest.raises(RunError, match="run in another process"):
             host_of(tmp_path, spark).start()
+
+
+def test_a_version_keeps_the_functions_that_it_was_deployed_with(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    beside = tmp_path / "here"
+    beside.mkdir()
+    code = "import helping\ndef f(rows):\n    return {'sum': rows['v'] + helping.BY}\n"
+    (beside / "mine.py").write_text(code)
+    (beside / "helping.py").write_text("BY = 1\n")
+    flow = parse(
+        "code",
+        """
+        added: {function: {from: nums, call: "mine:f", schema: sum bigint, keep: [n, at]}}
+        out: {sink: {from: added, stream: out}}
+        """,
+    )
+
+    def made() -> dict[int, int]:
+        return {row["n"]: row["sum"] - event(row["n"])["v"] for row in rows(host, "out")}
+
+    with host_of(tmp_path, spark) as host:
+        host.deploy(flow, folder=str(beside))
+        publish(host, 0, 4)
+        settle(host)
+        (beside / "helping.py").write_text("BY = 100\n")
+        publish(host, 4, 8)
+        settle(host)
+    with host_of(tmp_path, spark) as host:
+        publish(host, 8, 12)
+        settle(host)
+        assert set(made().values()) == {1}, "not deployed, not changed, by a restart either"
+        deployment = host.deploy(flow, folder=str(beside))
+        publish(host, 12, 16)
+        settle(host)
+        deployment.undo()
+        publish(host, 16, 20)
+        settle(host)
+        assert made() == {n: 100 if 12 <= n < 16 else 1 for n in range(20)}

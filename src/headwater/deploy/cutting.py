@@ -32,26 +32,21 @@ class Cutting:
     # --- where units end ----------------------------------------------------------------------
 
     def cut_outside(self, old: Sequence[Unit]) -> None:
-        """Cut the streams that go on; units that read them from elsewhere are not concerned."""
+        """Cut the streams that go on, each at one place for all units that end."""
         self._made = {s for unit in old for names in unit.record.outputs.values() for s in names}
         places: dict[str, int] = {}
         for unit in old:
             for each in unit.record.inputs:
-                at = _fed(unit, each) if each.until is None else each.until
-                places[each.stream] = max(places.get(each.stream, 0), at)
+                if each.stream not in self._made:
+                    at = _fed(unit, each) if each.until is None else each.until
+                    places[each.stream] = max(places.get(each.stream, 0), at)
         for unit in old:
-            if not any(each.stream in self._made for each in unit.record.inputs):
-                unit.cut(places)
+            unit.cut(places)
 
     def cut_inside(self, unit: Unit) -> None:
         """Cut streams whose makers have ended, at their ends."""
-        places = {}
-        for each in unit.record.inputs:
-            if each.stream in self._made:
-                places[each.stream] = int(self._streams.log(each.stream).bounds()[1])
-            else:
-                places[each.stream] = _fed(unit, each)
-        unit.cut(places)
+        made = (each.stream for each in unit.record.inputs if each.stream in self._made)
+        unit.cut({stream: self._end(stream) for stream in made})
 
     # --- where units begin --------------------------------------------------------------------
 

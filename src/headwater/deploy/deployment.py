@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headwater.compose.difference import difference
+from headwater.deploy.calls import named_files
 from headwater.deploy.carried import EVENT_ID, EVENT_TIME
 from headwater.deploy.cutting import Cutting
 from headwater.deploy.job_unit import JobLine, JobUnit
@@ -83,6 +84,7 @@ class Deployment:
         *,
         since: Since = "now",
         folder: str | None = None,
+        code: str | None = None,
         action: str | None = None,
         parent: int | None = None,
         tell: Callable[[str], None] | None = None,
@@ -102,7 +104,13 @@ class Deployment:
             before = self.files.change(state["version"]) if state["version"] else None
             running = [self.files.unit(unit) for unit in (before.units if before else ())]
             _say(tell, "checking")
-            prepared = self._preparing.version(composition, version, folder, running)
+            if code is None:
+                code = self.files.save_code(version, folder, named_files(composition))
+            try:
+                prepared = self._preparing.version(composition, version, code, running)
+            except BaseException:
+                self.files.forget_code(version)
+                raise
             first = before is None
             made = Change(
                 version=version,
@@ -111,6 +119,7 @@ class Deployment:
                 units=[each.record.id for each in prepared.units],
                 since="start" if first else since,
                 folder=folder,
+                code=code,
                 parent=parent if action == "undo" else (state["version"] or None),
                 difference={} if first else _difference(self.composition, composition),
             )
@@ -132,6 +141,7 @@ class Deployment:
                 self.files.composition(now.parent),
                 since="left",
                 folder=then.folder,
+                code=then.code,
                 action="undo",
                 parent=then.parent,
                 tell=tell,
@@ -206,7 +216,7 @@ class Deployment:
         if prepared is None:
             kept = [self.files.unit(unit) for unit in change.units if self.files.has_unit(unit)]
             composition = self.files.composition(change.version)
-            prepared = self._preparing.version(composition, change.version, change.folder, kept)
+            prepared = self._preparing.version(composition, change.version, change.code, kept)
         old = [self._at_work(unit) for unit in gone]
         cutting = Cutting(self.files, self._host.streams, change)
         with self._feeding:
@@ -307,7 +317,7 @@ class Deployment:
             record.name,
             version=str(record.version),
             static=statics,
-            folder=change.folder,
+            folder=change.code or change.folder,
         )
         return JobUnit(
             record, given, job, self._line(record.name), self._host.streams, self.files.save_unit

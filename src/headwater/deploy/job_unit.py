@@ -303,7 +303,7 @@ class JobUnit:
     def cut(self, places: dict[str, int]) -> None:
         """Take no event from a place on."""
         if self._input.until is None:
-            self._input.until = places[self._input.stream]
+            self._input.until = places.get(self._input.stream)
         self._save(self.record)
 
     def drain(self) -> None:

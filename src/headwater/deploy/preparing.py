@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.compose.graph import Graph
 from headwater.compose.kinds import Sink, Source
 from headwater.compose.planning import deployable
-from headwater.deploy.calls import Calls
+from headwater.deploy.calls import Calls, commands_of
 from headwater.deploy.carried import EVENT_ID, EVENT_TIME, Carried
 from headwater.deploy.frames import Frames
 from headwater.deploy.pieces import Piece, pieces
@@ -80,12 +80,12 @@ class Preparing:
         self,
         composition: Composition,
         version: int,
-        folder: str | None,
+        code: str | None,
         running: Iterable[UnitRecord] = (),
     ) -> Prepared:
         """The units of a composition, given those that run; raises what is wrong with it."""
         plan = deployable(composition)
-        one = _One(self, plan, Calls(folder))
+        one = _One(self, plan, Calls(code))
         known = {record.signature: record for record in running}
         made: list[str] = []
         try:
@@ -112,7 +112,7 @@ class Preparing:
         change = self._files.change(record.version)
         composition = self._files.composition(record.version)
         plan = composition.plan()
-        one = _One(self, plan, Calls(change.folder))
+        one = _One(self, plan, Calls(change.code))
         piece = next(each for each in pieces(plan) if each.name == record.name)
         for each in record.inputs:
             one.known_from(each.stream)
@@ -122,7 +122,7 @@ class Preparing:
         """What a job reads: its stream, and the values of its static inputs."""
         change = self._files.change(record.version)
         plan = self._files.composition(record.version).plan()
-        one = _One(self, plan, Calls(change.folder))
+        one = _One(self, plan, Calls(change.code))
         piece = next(each for each in pieces(plan) if each.name == record.name)
         one.known_from(record.inputs[0].stream)
         return one._carried_in(piece.inputs[0], record.inputs[0].stream), one.values(record.name)
@@ -151,6 +151,7 @@ class _One:
             told.append([name, node.kind, _ordered(node.written())])
             given = [getattr(node, key, None) for key in ("call", "target", "spark")]
             told += [self._calls.content(call) for call in given if call and ":" in call]
+            told += [self._calls.content_of_command(each) for each in commands_of(node)]
             told += [
                 [edge.port.name, self._statics.print_of(edge.source)]
                 for edge in self._graph.into[name]

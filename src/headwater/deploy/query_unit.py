@@ -190,10 +190,10 @@ class QueryUnit:
     # --- ending at a cut ----------------------------------------------------------------------
 
     def cut(self, places: dict[str, int]) -> None:
-        """Have it read to these places of its streams, and no further; it is written down."""
+        """Have it read to these places of streams, and no further; it is written down."""
         for each in self.record.inputs:
             if each.until is None:
-                each.until = places[each.stream]
+                each.until = places.get(each.stream)
             self.feeders[each.stream].until = each.until
         self._save(self.record)
 

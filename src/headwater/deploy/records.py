@@ -12,7 +12,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headwater.deploy.carried import Carried
@@ -20,7 +22,6 @@ from headwater.streams.files import write_json, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from headwater.compose import Composition
 
@@ -101,7 +102,9 @@ class Change:
     """The ids of its units, those that make streams before those that read them."""
     since: Since = "now"
     folder: str | None = None
-    """Where functions that the file names are looked for."""
+    """Where the flow file was."""
+    code: str | None = None
+    """Where Python files that were beside it are kept as they were, with what commands name."""
     parent: int | None = None
     """The version that undoing this one leads to."""
     difference: dict[str, Any] = field(default_factory=dict)
@@ -156,6 +159,28 @@ class DeploymentFiles:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / f"{change.version}.yaml", composition.to_yaml().encode())
         write_json(folder / f"{change.version}.json", asdict(change))
+
+    def save_code(self, version: int, folder: str | None, named: set[str]) -> str | None:
+        """Keep the Python files beside a flow file, and others by their names; where they are.
+
+        A version then stays what it was, whatever is done to the files.
+        """
+        if folder is None:
+            return None
+        beside = (path for path in sorted(Path(folder).iterdir()) if path.is_file())
+        found = [path for path in beside if path.suffix == ".py" or path.name in named]
+        if not found:
+            return None
+        code = self.folder / "versions" / f"{version}.code"
+        shutil.rmtree(code, ignore_errors=True)
+        code.mkdir(parents=True)
+        for file in found:
+            shutil.copy2(file, code / file.name)
+        return str(code)
+
+    def forget_code(self, version: int) -> None:
+        """Remove what was kept for a version that did not come to be."""
+        shutil.rmtree(self.folder / "versions" / f"{version}.code", ignore_errors=True)
 
     # --- units --------------------------------------------------------------------------------
 
