@@ -11,7 +11,8 @@ from headwater.compose.difference import difference
 from headwater.deploy.calls import named_files
 from headwater.deploy.carried import EVENT_ID, EVENT_TIME
 from headwater.deploy.cutting import Cutting
-from headwater.deploy.job_unit import JobLine, JobUnit
+from headwater.deploy.job_line import JobLine
+from headwater.deploy.job_unit import JobUnit
 from headwater.deploy.preparing import Built, Preparing
 from headwater.deploy.query_unit import QueryUnit
 from headwater.deploy.records import Change, DeploymentFiles
@@ -264,11 +265,11 @@ class Deployment:
                 self._host.streams.forget(each.stream, unit.consumer)
 
     def _make_streams(self, prepared: Prepared) -> None:
-        for stream, producer in prepared.producers.items():
+        for stream, producer in prepared.channels.producers.items():
             if stream not in self._host.streams:
                 self._host.streams.create(
                     stream,
-                    prepared.streams[stream].schema,
+                    prepared.channels.known[stream].schema,
                     event_time=EVENT_TIME,
                     id=EVENT_ID,
                     producer=producer,

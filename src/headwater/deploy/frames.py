@@ -14,6 +14,7 @@ from headwater.compose.graph import Graph
 from headwater.deploy.calls import with_static
 from headwater.deploy.carried import EVENT_ID, EVENT_TIME, POSITION, Carried, longest
 from headwater.deploy.counting import steps_to_count
+from headwater.deploy.joins import joined
 from headwater.errors import FlowError
 from headwater.flow.flow import Flow
 from headwater.flow.frame import Frame
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from headwater.deploy.calls import Calls
     from headwater.deploy.pieces import Piece
     from headwater.deploy.statics import Statics
+    from headwater.flow.ordering import WindowedFrame
 
 _READING = {"maxFileAge": "36500d", "maxBytesPerTrigger": str(64 << 20)}
 """Events are as old as they are; a batch of all that has gathered could be too large."""
@@ -203,26 +205,16 @@ class Frames:
         above, window = self._above(name), node.window
         aggregates = [F.expr(text).alias(column) for column, text in node.columns.items()]
         by = [quoted(column) for column in node.by]
-        if window.measure == "count":
-            assert window.count is not None
-            slide = window.slide if isinstance(window.slide, int) else None
-            windows = above.count_window(window.count, slide, order_by=list(node.order_by))
-            self._pass(name, windows.by(*by).agg(*aggregates), timed=True)
+        if window.measure in ("count", "value"):
+            made = _in_order_of_arrival(above, node).by(*by).agg(*aggregates)
+            self._pass(name, made)
             return
-        if window.measure == "value":
-            assert window.value is not None
-            assert window.slide is not None
-            windows = above.value_window(
-                window.value, window.slide, str(window.on), order_by=list(node.order_by)
-            )
-            self._pass(name, windows.by(*by).agg(*aggregates), timed=True)
-            return
-        time = self._time(name, window.on)
+        time = quoted(window.on or self._time_of(self._stream_port(name).target))
         if window.measure == "session":
             span = F.session_window(time, str(window.session)).alias("window")
         else:
-            slide_by = None if window.slide is None else str(window.slide)
-            span = F.window(time, str(window.time), slide_by)
+            slide = None if window.slide is None else str(window.slide)
+            span = F.window(time, str(window.time), slide)
         made = above.groupBy(*by, span).agg(*aggregates)
         self._take(name, made, "window", self._delay(name))
 
@@ -243,65 +235,8 @@ class Frames:
 
     def _join(self, name: str, node: Join) -> None:
         first, second = node.inputs
-        left, right = self._side(first), self._side(second)
-        if not isinstance(left, Frame):
-            raise FlowError(f"port {first.name!r} is static; the first port of a join is a stream")
-        right = _apart(left, right, node.on, second)
-        order = _orders(node.order_by)
-        on = list(node.on)
-        if node.policy is None:
-            if not isinstance(right, Frame):
-                how = "left" if node.how == "left_outer" else "inner"
-                condition: Any = on if node.where is None else F.expr(node.where)
-                if on and node.where is not None:
-                    raise FlowError("a join with a static table takes on or where, not both")
-                self._pass(name, left.join(right, condition, how), first.target)
-                return
-            raise FlowError("both its inputs stream: it needs a policy")
-        if not isinstance(right, Frame):
-            raise FlowError(f"port {second.name!r} is static; leave policy out")
-        if node.policy == "latest":
-            clock = "left" if node.clock_port == first.name else "right"
-            made = left.join_latest(right, on, clock, node.how, order_by=order)
-        elif node.policy == "last":
-            assert node.left is not None
-            assert node.right is not None
-            made = left.join_last(right, on, left=node.left, right=node.right, order_by=order)
-        elif node.policy == "value":
-            assert node.size is not None
-            made = left.join_value(
-                right, str(node.left_on), str(node.right_on), node.size, on, order_by=order
-            )
-        else:
-            made = self._window_join(node, left, right)
+        made = joined(node, self._side(first), self._side(second), self._time_of)
         self._pass(name, made, first.target)
-
-    def _window_join(self, node: Join, left: Frame, right: Frame) -> Frame:
-        first, second = node.inputs
-        renamed = {column: f"hw_right_{column}" for column in node.on}
-        other = right.withColumnsRenamed(renamed) if renamed else right
-        conditions = [quoted(c) == quoted(renamed[c]) for c in node.on]
-        added = list(renamed.values())
-        if not node.on:
-            # Spark joins streams on equal values only: these are, and it can't find that out.
-            left, other = (_with_equal(f, n) for f, n in ((left, "hw_left"), (other, "hw_right")))
-            conditions.append(F.col("hw_left") == F.col("hw_right"))
-            added = ["hw_left", "hw_right"]
-        if node.within is not None:
-            there = other.columns
-            one = self._time_of(first.target)
-            two = self._time_of(second.target)
-            two = two if two in there else f"{second.name}_{two}"
-            within = F.expr(f"interval {node.within}")
-            conditions += [
-                quoted(two) >= quoted(one) - within,
-                quoted(two) <= quoted(one) + within,
-            ]
-        if node.where is not None:
-            conditions.append(F.expr(node.where))
-        how = "left" if node.how == "left_outer" else "inner"
-        made = left.join(other, reduce(Column.__and__, conditions), how)
-        return made.drop(*added)
 
     def _match(self, name: str, node: Match) -> None:
         made = self._above(name).match(
@@ -314,7 +249,7 @@ class Frames:
             select=node.select,  # type: ignore[arg-type]
             order_by=list(node.order_by),
         )
-        self._pass(name, made, timed=True)
+        self._pass(name, made)
 
     def _sql(self, name: str, node: Sql) -> None:
         sides = {port.name: self._side(port) for port in node.inputs}
@@ -359,10 +294,6 @@ class Frames:
                 f"port {port.name!r}: the value of static node {port.node!r} is no table: {error}"
             ) from error
 
-    def _time(self, name: str, on: str | None) -> Column:
-        column = on or self._time_of(self._stream_port(name).target)
-        return quoted(column)
-
     def _time_of(self, node: str) -> str:
         time = self._times.get(node)
         if time is None:
@@ -375,9 +306,7 @@ class Frames:
     def _delay(self, name: str) -> str | None:
         return longest(self._delays.get(p.target) for p in self._composition[name].inputs)
 
-    def _pass(
-        self, name: str, frame: Frame, above: str | None = None, *, timed: bool = False
-    ) -> None:
+    def _pass(self, name: str, frame: Frame, above: str | None = None) -> None:
         """Rows that keep the time of what they come from, where its column is kept."""
         if above is None:
             above = self._stream_port(name).target if name in self._composition else name
@@ -404,27 +333,15 @@ def _request(given: Any) -> Any:
     return {name: F.expr(text) for name, text in given.items()}
 
 
-def _apart(left: Frame, right: Any, on: tuple[str, ...], port: Port) -> Any:
-    """The second side of a join with its own names for what both sides have."""
-    there = {column.casefold() for column in left.columns}
-    names = {
-        column: f"{port.name}_{column}"
-        for column in right.columns
-        if column.casefold() in there and column not in on
-    }
-    return right.withColumnsRenamed(names) if names else right
-
-
-def _with_equal(frame: Frame, name: str) -> Frame:
-    """The frame with a column that is 0 in every row."""
-    first = quoted(frame.columns[0])
-    return frame.withColumn(name, F.pmod(F.xxhash64(first), F.lit(1).cast("bigint")))
-
-
-def _orders(given: Any) -> Any:
-    if hasattr(given, "items"):
-        return {side: list(columns) for side, columns in given.items()}
-    return list(given)
+def _in_order_of_arrival(above: Frame, node: Aggregate) -> WindowedFrame:
+    window, order = node.window, tuple(node.order_by)
+    if window.measure == "count":
+        assert window.count is not None
+        slide = window.slide if isinstance(window.slide, int) else None
+        return above.count_window(window.count, slide, order_by=order)
+    assert window.value is not None
+    assert window.slide is not None
+    return above.value_window(window.value, window.slide, str(window.on), order_by=order)
 
 
 def _in_order(frame: Frame) -> bool:

@@ -13,20 +13,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headwater.compose.graph import Graph
-from headwater.compose.kinds import Sink, Source
+from headwater.compose.kinds import Sink
 from headwater.compose.planning import deployable
 from headwater.deploy.calls import Calls, commands_of
-from headwater.deploy.carried import EVENT_ID, EVENT_TIME, Carried
+from headwater.deploy.channels import Channels
 from headwater.deploy.frames import Frames
 from headwater.deploy.pieces import Piece, pieces
 from headwater.deploy.publishing import Publishing
 from headwater.deploy.records import InputRecord, UnitRecord
 from headwater.deploy.statics import Statics
-from headwater.errors import FlowError
 from headwater.flow import nodes as steps
 from headwater.streams.declaration import Producer
-from headwater.streams.schema import parse, type_text
-from headwater.streams.schema import text as ddl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 
     from headwater.compose import Composition
     from headwater.compose.plan import Plan
-    from headwater.deploy.pieces import End
+    from headwater.deploy.carried import Carried
     from headwater.deploy.records import DeploymentFiles
     from headwater.flow.flow import Flow
     from headwater.streams import Streams
@@ -56,13 +53,10 @@ class Prepared:
 
     composition: Composition
     plan: Plan
+    channels: Channels
     units: list[Built] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
     """The ids of units that stay as they are."""
-    streams: dict[str, Carried] = field(default_factory=dict)
-    """The streams that new units publish, which may not exist yet."""
-    producers: dict[str, Producer] = field(default_factory=dict)
-    calls: Calls = field(default_factory=lambda: Calls(None))
 
     @property
     def fresh(self) -> list[Built]:
@@ -85,7 +79,7 @@ class Preparing:
     ) -> Prepared:
         """The units of a composition, given those that run; raises what is wrong with it."""
         plan = deployable(composition)
-        one = _One(self, plan, Calls(code))
+        one = _Version(self, plan, Calls(code))
         known = {record.signature: record for record in running}
         made: list[str] = []
         try:
@@ -112,7 +106,7 @@ class Preparing:
         change = self._files.change(record.version)
         composition = self._files.composition(record.version)
         plan = composition.plan()
-        one = _One(self, plan, Calls(change.code))
+        one = _Version(self, plan, Calls(change.code))
         piece = next(each for each in pieces(plan) if each.name == record.name)
         for each in record.inputs:
             one.known_from(each.stream)
@@ -122,13 +116,15 @@ class Preparing:
         """What a job reads: its stream, and the values of its static inputs."""
         change = self._files.change(record.version)
         plan = self._files.composition(record.version).plan()
-        one = _One(self, plan, Calls(change.code))
+        one = _Version(self, plan, Calls(change.code))
         piece = next(each for each in pieces(plan) if each.name == record.name)
         one.known_from(record.inputs[0].stream)
-        return one._carried_in(piece.inputs[0], record.inputs[0].stream), one.values(record.name)
+        return one.channels.carried(piece.inputs[0], record.inputs[0].stream), one.values(
+            record.name
+        )
 
 
-class _One:
+class _Version:
     """One version in the making."""
 
     def __init__(self, owner: Preparing, plan: Plan, calls: Calls) -> None:
@@ -136,9 +132,8 @@ class _One:
         self._plan, self._calls = plan, calls
         self._graph = Graph(plan.composition)
         self._statics = Statics(plan, calls, self._files.folder / "statics", self._spark)
-        self.prepared = Prepared(plan.composition, plan, calls=calls)
-        self._physical: dict[str, str] = {}
-        """Where the stream of an end is, by what the plan calls it."""
+        self.channels = Channels(self._streams, plan)
+        self.prepared = Prepared(plan.composition, plan, self.channels)
 
     # --- what a unit is made of ---------------------------------------------------------------
 
@@ -158,7 +153,7 @@ class _One:
                 if self._statics.is_static(edge.source)
             ]
         for end in piece.inputs:
-            stream, carried = self._input(end)
+            stream, carried = self.channels.input(end)
             told.append([end.name, stream, carried.as_json()])
         told.append([[end.name, end.stream] for end in piece.outputs])
         return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
@@ -167,16 +162,11 @@ class _One:
         """A unit that stays."""
         self.prepared.kept.add(record.id)
         self.prepared.units.append(Built(record))
-        for end in piece.outputs:
-            published = record.outputs[end.name]
-            # Of one end there may be several streams: a job's own and its sinks'.
-            place = [e for e in piece.outputs if e.name == end.name].index(end)
-            self._physical[end.stream] = published[place]
-            self.prepared.streams[published[place]] = record.stream_of(end.name)
+        self.channels.keep(piece, record)
 
     def add(self, piece: Piece, signature: str, version: int) -> None:
         """A unit that is new."""
-        inputs = [InputRecord(end.name, self._input(end)[0]) for end in piece.inputs]
+        inputs = [InputRecord(end.name, self.channels.input(end)[0]) for end in piece.inputs]
         record = UnitRecord(
             flow=self._plan.composition.name,
             name=piece.name,
@@ -189,13 +179,15 @@ class _One:
             carried={},
         )
         if piece.runtime == "jobs":
-            carried = self._job_streams(piece)
-            self._publish(record, piece, carried)
+            carried = self.channels.of_job(piece)
+            self.channels.publish(record, piece, carried)
             record.sinks = list(record.outputs)
             self.prepared.units.append(Built(record))
             return
         frames = self._frames(piece, record)
-        self._publish(record, piece, {end.name: frames.carried(end.name) for end in piece.outputs})
+        self.channels.publish(
+            record, piece, {end.name: frames.carried(end.name) for end in piece.outputs}
+        )
         self._end_in_sinks(frames, piece, record)
         record.sinks = list(frames.flow.sinks)
         record.stateful = any(map(_keeps_state, _steps(frames.flow)))
@@ -212,7 +204,7 @@ class _One:
         for record in reversed(self._files.units()):
             for end, streams in record.outputs.items():
                 if stream in streams:
-                    self.prepared.streams[stream] = record.stream_of(end)
+                    self.channels.known[stream] = record.stream_of(end)
                     return
 
     def values(self, node: str) -> dict[str, Any]:
@@ -222,124 +214,6 @@ class _One:
             for edge in self._graph.into[node]
             if self._statics.is_static(edge.source)
         }
-
-    # --- streams ------------------------------------------------------------------------------
-
-    def _input(self, end: End) -> tuple[str, Carried]:
-        node = self._plan.composition[end.node]
-        if isinstance(node, Source) and node.stream is not None:
-            return node.stream, self._outside(end.node, node)
-        stream = self._physical[end.stream]
-        return stream, self.prepared.streams[stream]
-
-    def _outside(self, name: str, node: Source) -> Carried:
-        """A named stream as a source reads it; it is made where it is declared and not there."""
-        stream = str(node.stream)
-        if stream not in self._streams:
-            if node.schema is None:
-                self._streams.path(stream)  # says that there is none
-            self._streams.create(
-                stream,
-                str(node.schema),
-                event_time=node.event_time,
-                id=node.id[0] if len(node.id) == 1 else None,
-            )
-        declared = self._streams.declaration(stream)
-        there = {f.name: type_text(f.type) for f in declared.arrow}
-        made = declared.producer.kind == "flow" and declared.id == EVENT_ID
-        wanted = declared.schema if node.schema is None else node.schema
-        for each in parse(wanted):
-            if there.get(each.name) != type_text(each.type):
-                raise FlowError(
-                    f"source {name!r}: column {each.name!r} {type_text(each.type)} is not what "
-                    f"stream {stream!r} has: {declared.schema}"
-                )
-        own = [f for f in parse(wanted) if not (made and f.name in (EVENT_ID, EVENT_TIME))]
-        if made:
-            if node.id not in ((), (EVENT_ID,)):
-                raise FlowError(
-                    f"source {name!r}: the events of stream {stream!r} are identified by "
-                    f"{EVENT_ID}, as {declared.producer} makes them; leave id out"
-                )
-            fixed = [declared.arrow.field(EVENT_ID), declared.arrow.field(EVENT_TIME)]
-            return Carried(
-                schema=_ddl([*fixed, *own]),
-                made=True,
-                id=(EVENT_ID,),
-                time=node.event_time or EVENT_TIME,
-                delay=node.watermark,
-            )
-        id_columns = node.id or (() if declared.id is None else (declared.id,))
-        return Carried(
-            schema=_ddl(own),
-            made=False,
-            id=tuple(id_columns),
-            time=node.event_time or declared.event_time,
-            delay=node.watermark,
-        )
-
-    def _publish(self, record: UnitRecord, piece: Piece, carried: Mapping[str, Carried]) -> None:
-        """Name the streams of what a unit gives out."""
-        for end in piece.outputs:
-            told = carried[end.name]
-            producer = Producer(f"{record.flow}/{end.name}", "flow", record.version)
-            stream = self._named(end, told, producer, record)
-            record.outputs.setdefault(end.name, []).append(stream)
-            record.carried[end.name] = told.as_json()
-            self._physical[end.stream] = stream
-            self.prepared.streams[stream] = told
-            self.prepared.producers.setdefault(stream, producer)
-
-    def _named(self, end: End, told: Carried, producer: Producer, record: UnitRecord) -> str:
-        name = end.stream
-        if name not in self._streams:
-            return name
-        declared = self._streams.declaration(name)
-        same = _same(declared.schema, told.schema)
-        sink = self._sink_of(name)
-        if sink is not None:
-            mine = producer.owns_as(declared.producer) or _of_flow(declared.producer, record.flow)
-            if not mine and not sink.append:
-                raise FlowError(
-                    f"node {end.node!r}: stream {name!r} is of {declared.producer}; name another, "
-                    "or publish into it with append: true"
-                )
-            if not same:
-                raise FlowError(
-                    f"node {end.node!r}: stream {name!r} has the columns {declared.schema}, and "
-                    f"would get {told.schema}; publish under another name"
-                )
-            return name
-        if same and _of_flow(declared.producer, record.flow):
-            return name
-        return f"{name}.v{record.version}"
-
-    def _sink_of(self, stream: str) -> Sink | None:
-        for node in self._plan.composition.nodes.values():
-            if isinstance(node, Sink) and node.stream == stream:
-                return node
-        return None
-
-    def _job_streams(self, piece: Piece) -> dict[str, Carried]:
-        node: Any = self._plan.composition[piece.name]
-        ((_, above),) = [self._input(end) for end in piece.inputs]
-        fixed = f"{EVENT_ID} bigint, {EVENT_TIME} timestamp, "
-        found = {}
-        for end in piece.outputs:
-            if end.output == "failures":
-                own = [f for f in parse(above.schema) if f.name not in (EVENT_ID, EVENT_TIME)]
-                schema = f"{_ddl(own)}, reason string, attempts int"
-            elif node.schema is None:
-                raise FlowError(
-                    f"node {piece.name!r}: a job whose results are published needs schema, "
-                    "their columns"
-                )
-            else:
-                own = [f for f in parse(node.schema) if f.name not in (EVENT_ID, EVENT_TIME)]
-                schema = _ddl(own)
-            time = above.time if above.time in [f.name for f in parse(schema)] else EVENT_TIME
-            found[end.name] = Carried(fixed + schema, True, (EVENT_ID,), time, above.delay)
-        return found
 
     # --- queries ------------------------------------------------------------------------------
 
@@ -357,17 +231,11 @@ class _One:
         for end, given in zip(piece.inputs, record.inputs, strict=True):
             folder = self._files.unit_folder(record.id) / "inputs" / given.stream
             folder.mkdir(parents=True, exist_ok=True)
-            carried = self._carried_in(end, given.stream)
+            carried = self.channels.carried(end, given.stream)
             frames.read(end.name, carried, folder)
             frames.flow.notes[end.name] = {"streams": [given.stream]}
         frames.build()
         return frames
-
-    def _carried_in(self, end: End, stream: str) -> Carried:
-        node = self._plan.composition[end.node]
-        if isinstance(node, Source) and node.stream is not None:
-            return self._outside(end.node, node)
-        return self.prepared.streams[stream]
 
     def _end_in_sinks(self, frames: Frames, piece: Piece, record: UnitRecord) -> None:
         names = list(dict.fromkeys(end.name for end in piece.outputs))
@@ -410,17 +278,3 @@ def _keeps_state(node: steps.Node) -> bool:
         return not any(isinstance(side, steps.Static) for side in node.inputs)
     kinds = (steps.Aggregate, steps.GroupFunction, steps.Deduplicate, steps.Ordered)
     return isinstance(node, kinds)
-
-
-def _of_flow(producer: Producer, flow: str) -> bool:
-    return producer.kind == "flow" and producer.name.partition("/")[0] == flow
-
-
-def _ddl(fields: Iterable[Any]) -> str:
-    import pyarrow as pa
-
-    return ddl(pa.schema(list(fields)))
-
-
-def _same(one: str, other: str) -> bool:
-    return bool(parse(one).equals(parse(other)))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from headwater.streams.consumers import Consumer
     from headwater.streams.declaration import Declaration, Producer
     from headwater.streams.log import Counted, Log
+    from headwater.streams.positions import Position
 
 State = Literal["live", "idle", "stopped"]
 
@@ -30,6 +31,8 @@ class Lag:
     at: datetime
     """When it last said how far it is."""
     reading: bool
+    at_most: bool = False
+    """Whether there may be fewer, as the positions of the log have gaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class Description:
     last_event: Mapping[str, Any] | None
     consumers: tuple[Lag, ...]
     dead_letters: int
+    at_most: bool = False
+    """Whether there may be fewer events, as the positions of the log have gaps."""
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values; times are datetimes."""
@@ -82,6 +87,7 @@ def describe(
     counted = log.recent(int((now - intervals * interval) * 1_000))
     last = log.last()
     last_event = None if last is None else last.table.to_pylist()[0]
+    count = log.count(start, end)
     own_time = (last_event or {}).get(declaration.event_time or "")
     return Description(
         name=declaration.name,
@@ -95,17 +101,27 @@ def describe(
         state=state(declaration, None if last is None else last.at, now, interval),
         start=str(start),
         end=str(end),
-        events=start.until(end),
+        events=count.events,
         interval=interval,
         rates=rates(counted, now, intervals, interval),
         last_at=None if last is None else _moment(last.at),
         last_time=own_time,
         last_event=last_event,
-        consumers=tuple(
-            Lag(c.name, str(c.position), c.position.until(end), _moment(c.at), c.reading)
-            for c in consumers
-        ),
+        consumers=tuple(_lag(log, consumer, end) for consumer in consumers),
         dead_letters=dead_letters,
+        at_most=not count.exact,
+    )
+
+
+def _lag(log: Log, consumer: Consumer, end: Position) -> Lag:
+    left = log.count(consumer.position, end)
+    return Lag(
+        consumer=consumer.name,
+        position=str(consumer.position),
+        lag=left.events,
+        at=_moment(consumer.at),
+        reading=consumer.reading,
+        at_most=not left.exact,
     )
 
 

@@ -15,3 +15,7 @@ class SchemaClash(StreamError):
 
 class StreamRemoved(StreamError):
     """A stream that was removed while it was written or read."""
+
+
+class LogUnreachable(StreamError):
+    """A log whose server does not answer now, and may later."""

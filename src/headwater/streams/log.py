@@ -1,7 +1,7 @@
 """What a stream needs of the log that keeps its events: the seam between streams and storage.
 
 A log is a sequence of commits, each of one or more events, that is only ever added to at its end
-and taken from at its start. `parquet.py` keeps it in files; a Kafka topic would be another.
+and taken from at its start. `parquet.py` keeps it in files, `kafka.py` in a topic.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from headwater.streams.errors import StreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -67,19 +67,22 @@ class Receipt:
 
     start: Position
     end: Position
+    counted: int | None = None
+    """How many there are, in a log whose positions have gaps."""
 
     @property
     def events(self) -> int:
         """How many events the call added."""
-        return self.start.until(self.end)
+        return self.start.until(self.end) if self.counted is None else self.counted
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some events in their order, and where they are."""
+    """Some events in their order, each a position after the one before."""
 
     start: Position
     end: Position
+    """Where to read on; in a log whose positions have gaps, not always just after the last."""
     at: int
     """When they were published, in milliseconds since 1970."""
     table: pa.Table
@@ -91,6 +94,14 @@ class Counted:
 
     at: int
     events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many events lie between two positions, or how many at most."""
+
+    events: int
+    exact: bool = True
 
 
 class Log(Protocol):
@@ -117,8 +128,32 @@ class Log(Protocol):
     def recent(self, since: int) -> list[Counted]:
         """What was published since a time (milliseconds), counted without reading an event."""
 
+    def count(self, start: Position, end: Position) -> Count:
+        """How many events lie between two positions."""
+
     def expire(self, before: Position) -> int:
         """Delete what lies wholly before a position; tells how many events that were."""
 
     def size(self) -> int:
         """The bytes that its events take."""
+
+
+def fresh(entries: Sequence[Entry], knows: Callable[[Key], bool]) -> list[Entry]:
+    """Those of entries that are not known by their keys; of those with one key, the first."""
+    texts: set[str] = set()
+    numbers: dict[str, int] = {}
+    found = []
+    for entry in entries:
+        key = entry.key
+        if not entry.table.num_rows or (key is not None and knows(key)):
+            continue
+        if key is not None and key.number is None:
+            if key.text in texts:
+                continue
+            texts.add(key.text)
+        elif key is not None and key.number is not None:
+            if key.number <= numbers.get(key.text, -1):
+                continue
+            numbers[key.text] = key.number
+        found.append(entry)
+    return found

@@ -19,7 +19,8 @@ from headwater.streams.declaration import load
 from headwater.streams.errors import StreamError, StreamRemoved
 from headwater.streams.files import locked, sync_folder, write_whole
 from headwater.streams.index import Commit, Index, recent
-from headwater.streams.log import Batch, Counted, Entry, Receipt
+from headwater.streams.log import Batch, Count, Counted, Receipt
+from headwater.streams.log import fresh as fresh_of
 from headwater.streams.positions import Position
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headwater.streams.declaration import Declaration
+    from headwater.streams.log import Entry
 
 _STALE = 3_600.0
 """Seconds after which an unfinished file is taken to be of a process that was killed."""
@@ -57,7 +59,7 @@ class ParquetLog:
 
     def _append(self, entries: Sequence[Entry]) -> list[Receipt]:
         self._index.refresh()
-        fresh = self._fresh(entries)
+        fresh = fresh_of(entries, self._index.knows)
         hidden = self._write(fresh)
         try:
             with self._locked():
@@ -66,7 +68,7 @@ class ParquetLog:
                         f"stream {self._declaration.name!r} is stopped; resume it to publish"
                     )
                 self._repair()
-                again = self._fresh(fresh)
+                again = fresh_of(fresh, self._index.knows)
                 if len(again) < len(fresh):  # another process was faster with one of the keys
                     hidden.unlink(missing_ok=True)
                     fresh, hidden = again, self._write(again)
@@ -79,26 +81,6 @@ class ParquetLog:
             # Also without a new file: what came under the same key may be of a moment ago.
             sync_folder(self._folder)
         return _receipts(entries, fresh, start)
-
-    def _fresh(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Those that are not known by their keys; of those with one key, the first."""
-        texts: set[str] = set()
-        numbers: dict[str, int] = {}
-        fresh = []
-        for entry in entries:
-            key = entry.key
-            if not entry.table.num_rows or (key is not None and self._index.knows(key)):
-                continue
-            if key is not None and key.number is None:
-                if key.text in texts:
-                    continue
-                texts.add(key.text)
-            elif key is not None and key.number is not None:
-                if key.number <= numbers.get(key.text, -1):
-                    continue
-                numbers[key.text] = key.number
-            fresh.append(entry)
-        return fresh
 
     def _write(self, entries: Sequence[Entry]) -> Path:
         """Write a file of the entries where no reader looks."""
@@ -213,6 +195,10 @@ class ParquetLog:
         """What was published since a time, by the index alone."""
         commits = recent(self._folder / "_index", since)
         return [Counted(commit.at, commit.events) for commit in commits if commit.at >= since]
+
+    def count(self, start: Position, end: Position) -> Count:
+        """How many events lie between two positions: here they number them."""
+        return Count(start.until(end))
 
     def size(self) -> int:
         """The bytes of the files."""

@@ -103,6 +103,9 @@ def _read(value: Any, kind: pa.DataType) -> Any:
         if not value.keys() <= {part.name for part in kind}:
             raise ValueError
         return {part.name: _read(value.get(part.name), part.type) for part in kind}
+    if t.is_map(kind) and isinstance(value, dict):
+        key, item = kind.key_type, kind.item_type
+        return [(_read(name, key), _read(held, item)) for name, held in value.items()]
     return pa.scalar(value, kind).as_py()
 
 
