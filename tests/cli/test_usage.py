@@ -34,6 +34,7 @@ COMMANDS = [
     ["flow", "deploy"],
     ["flow", "run"],
     ["flow", "undo"],
+    ["flow", "set"],
     ["flow", "stop"],
     ["flow", "resume"],
     ["flow", "pause"],

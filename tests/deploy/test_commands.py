@@ -85,6 +85,11 @@ def test_through_a_running_host(place: dict[str, Path], spark: SparkSession) -> 
         assert (changed["ended"], changed["started"]) == (["even@1"], ["even@2"])
         assert changed["kept"] == ["worked@1"]
         assert told("flow", "undo", "told", *at)["version"] == 3
+        tuned = told("flow", "set", "told", "worked", "table=[1, 2]", "slots=2", *at)
+        assert tuned["difference"]["changed"] == {"worked": ["static", "slots"]}
+        assert tuned["started"] == ["worked@4"]
+        assert "has no 'wehre'" in refused("flow", "set", "told", "even", "wehre=n > 1", *at)
+        assert "where is SQL" in refused("flow", "set", "told", "even", "where=[1]", *at)
         told("flow", "stop", "told", *at)
         assert host.deployment("told").units == []
         told("flow", "resume", "told", *at)

@@ -21,6 +21,7 @@ from headwater.errors import RunError
 
 if TYPE_CHECKING:
     from headwater.deploy.host import Host
+    from headwater.deploy.records import DeploymentFiles
 
 Flows = Annotated[
     Path,
@@ -143,6 +144,38 @@ def undo(name: Name, flows: Flows = DEFAULT, rates: Rates = None, json: Json = F
     _print_effect(flows, name, started, rates, json)
 
 
+def set_(
+    name: Name,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node.", show_default=False)],
+    values: Annotated[
+        list[str],
+        typer.Argument(metavar="KEY=VALUE…", help="Its keys, or static values by name."),
+    ],
+    flows: Flows = DEFAULT,
+    rates: Rates = None,
+    json: Json = False,
+) -> None:
+    """Change keys or static values of a node while the flow runs; VALUE is YAML.
+
+    Example: `headwater flow set weather find35 level=30`
+    """
+    from headwater.cli.flow import _refused
+    from headwater.deploy.mailbox import ask
+    from headwater.deploy.tuning import tuned
+
+    files = _files(flows, name)
+    with _refused(json):
+        flow = tuned(files.composition(files.state()["version"]), node, values)
+        _require_host(flows)
+        change = files.change(files.state()["version"])
+        begun = time.perf_counter()
+        text, told = flow.to_yaml(), _telling(json)
+        done = ask(flows, "deploy", name, text=text, folder=change.folder, since="now", tell=told)
+        took = time.perf_counter() - begun
+        started = _print_change(flows, name, done["version"], took, json)
+        _print_effect(flows, name, started, rates, json)
+
+
 def stop(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
     """Stop a flow; its streams, its state and its results stay, and `resume` goes on from there.
 
@@ -215,12 +248,7 @@ def versions(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
     """
     import pyarrow as pa
 
-    from headwater.deploy.records import DeploymentFiles
-
-    files = DeploymentFiles(flows / name)
-    if not files.exists:
-        there = ", ".join(sorted(p.parent.name for p in flows.glob("*/deployment.json"))) or "none"
-        raise RunError(f"no flow {name!r} is deployed in {flows}; there is {there}")
+    files = _files(flows, name)
     now = files.state()["version"]
     rows = []
     for number in files.versions():
@@ -287,13 +315,29 @@ def _stay(host: Host, once: bool, json: bool) -> None:
     host.wait()
 
 
-def _asked(flows: Path, action: str, name: str, json: bool) -> dict[str, Any]:
-    from headwater.deploy.mailbox import ask, is_hosted
+def _files(flows: Path, name: str) -> DeploymentFiles:
+    from headwater.deploy.records import DeploymentFiles
+
+    files = DeploymentFiles(flows / name)
+    if not files.exists:
+        there = ", ".join(sorted(p.parent.name for p in flows.glob("*/deployment.json"))) or "none"
+        raise RunError(f"no flow {name!r} is deployed in {flows}; there is {there}")
+    return files
+
+
+def _require_host(flows: Path) -> None:
+    from headwater.deploy.mailbox import is_hosted
 
     if not is_hosted(flows):
         raise RunError(
             f"no process runs the flows of {flows}; `headwater flow run --flows {flows}` does"
         )
+
+
+def _asked(flows: Path, action: str, name: str, json: bool) -> dict[str, Any]:
+    from headwater.deploy.mailbox import ask
+
+    _require_host(flows)
     return ask(flows, action, name, tell=_telling(json))
 
 

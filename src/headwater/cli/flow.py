@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.deploy import deploy, pause, rerun, resume, run, stop, undo, versions
+from headwater.cli.deploy import deploy, pause, rerun, resume, run, set_, stop, undo, versions
 from headwater.cli.output import Json, console, print_json, print_table
 from headwater.cli.streams import Folder
 from headwater.cli.sustain import sustain
@@ -152,8 +152,8 @@ def schema(
 
 
 app.command()(sustain)
-for command in (deploy, run, undo, stop, resume, pause, rerun, versions):
-    app.command()(command)
+for command in (deploy, run, undo, set_, stop, resume, pause, rerun, versions):
+    app.command(command.__name__.rstrip("_"))(command)
 app.command()(watch)
 
 

@@ -31,8 +31,7 @@ def encode(table: pa.Table) -> list[bytes]:
     names = table.column_names
     columns = [_plain(table.column(field.name), field.type) for field in table.schema]
     return [
-        _encode(dict(zip(names, row, strict=True))).encode()
-        for row in zip(*columns, strict=True)
+        _encode(dict(zip(names, row, strict=True))).encode() for row in zip(*columns, strict=True)
     ]
 
 

@@ -7,6 +7,7 @@ its events, and looks at every queue once a second.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -51,7 +52,7 @@ class Queues:
 
     size: int
     service: float
-    """Seconds that an event takes in a workflow, without all that is around it."""
+    """Seconds of a core that an event takes in a workflow, without all that is around it."""
     events: tuple[int, ...]
     """How many came in each second."""
     lengths: Mapping[str, tuple[int, ...]]
@@ -157,14 +158,23 @@ def _events(rows: Sequence[Mapping[str, object]]) -> pa.Table:
 
 
 def _service(size: int) -> float:
-    """Seconds that one system of equations takes here, once everything is loaded."""
+    """Seconds that a system of equations takes in a process like Spark's workers."""
+    told = f"from headwater.examples.weather.queues import alone; print(alone({size}))"
+    given = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", told], env=given, capture_output=True, text=True, check=True
+    )
+    return float(done.stdout)
+
+
+def alone(size: int, times: int = 5) -> float:
+    """Seconds of a core that a system of equations takes, once everything is loaded."""
     batch = pa.RecordBatch.from_pydict({"event": [_WARM]})
-    took = []
-    for _ in range(6):
-        began = time.perf_counter()
+    cascade.solve(batch, size)
+    began = time.process_time()
+    for _ in range(times):
         cascade.solve(batch, size)
-        took.append(time.perf_counter() - began)
-    return sorted(took)[2]
+    return (time.process_time() - began) / times
 
 
 def _stay(streams: Streams, came: str, node: str) -> float:

@@ -1,0 +1,159 @@
+"""Writing to Kafka: one transaction for each append, and the end of those that were left open.
+
+Only who holds the stream's lock is in a transaction. Its name is noted in the stream's folder while
+it is open: who finds one there knows that its writer died or gave up, and ends it by taking its
+name, before anything else.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headwater.streams.errors import LogUnreachable, StreamError
+from headwater.streams.files import write_whole
+from headwater.streams.kafka_client import client, library
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from confluent_kafka import Producer
+
+    from headwater.streams.kafka_client import Settings
+
+
+class Part(NamedTuple):
+    """What one entry writes: its events, and who published them."""
+
+    values: list[bytes]
+    headers: list[tuple[str, bytes]]
+
+
+class Writer:
+    """Writes transactions of one process to a stream, under the stream's lock."""
+
+    def __init__(self, settings: Settings, folder: Path, identity: str) -> None:
+        self._settings, self._open = settings, folder / "_transaction"
+        self._name = f"headwater-{identity[:12]}-{uuid.uuid4().hex[:12]}"
+        self._producer: Producer | None = None
+
+    def ready(self) -> None:
+        """End what a dead process left open, and be able to begin."""
+        try:
+            left = self._open.read_text()
+        except FileNotFoundError:
+            left = ""
+        if left:
+            self._name, self._producer = left, None
+        if self._producer is None:
+            settings = self._settings
+            with settings.telling("be published to"):
+                producer = client(settings).producer(self._name)
+                producer.init_transactions(settings.timeout)
+            self._producer = producer
+        if left:
+            self._closed()
+
+    def write(
+        self, parts: Sequence[Part], keys: Sequence[tuple[bytes, bytes]]
+    ) -> tuple[list[tuple[int, int]], int]:
+        """Write all or nothing: the first and last offset of each part, and the last of keys."""
+        producer = self._producer
+        assert producer is not None
+        write_whole(self._open, self._name.encode(), sync=False)
+        self._producer = None  # until it is over, whatever happens
+        places: dict[tuple[int, bool], int] = {}
+        settings = self._settings
+        with settings.telling("be published to"):
+            producer.begin_transaction()
+            try:
+                for number, part in enumerate(parts):
+                    self._send(producer, number, part, places)
+                for key, value in keys:
+                    self._put(producer, settings.keys, value, key=key, told=_into(places, -1, True))
+                self._flush(producer)
+            except BaseException:
+                producer.abort_transaction(settings.timeout)
+                self._producer = producer
+                self._closed()
+                raise
+            self._commit(producer)
+        self._producer = producer
+        self._closed()
+        spans = [(places[n, False], places[n, True]) for n in range(len(parts))]
+        return spans, places.get((-1, True), -1)
+
+    def _send(
+        self, producer: Producer, number: int, part: Part, places: dict[tuple[int, bool], int]
+    ) -> None:
+        topic, last = self._settings.topic, len(part.values) - 1
+        for place, value in enumerate(part.values):
+            # Of the others nothing is asked: if one fails, the transaction does.
+            told = None
+            if place in (0, last):
+                told = _into(places, number, place == 0, place == last)
+            self._put(producer, topic, value, headers=part.headers, told=told)
+
+    def _put(self, producer: Producer, topic: str, value: bytes, told: Any, **more: Any) -> None:
+        kafka, since, before = library(), time.monotonic(), len(producer)
+        named = more if told is None else {**more, "on_delivery": told}
+        while True:
+            try:
+                producer.produce(topic, value, partition=0, **named)
+                return
+            except BufferError:
+                producer.poll(0.05)
+            except kafka.KafkaException as error:
+                if error.args[0].name() == "MSG_SIZE_TOO_LARGE":
+                    raise StreamError(
+                        f"an event of {len(value):,} bytes as JSON is too large for stream "
+                        f"{self._settings.stream!r} on Kafka; nothing of the call was published"
+                    ) from error
+                raise
+            since, before = self._progress(producer, since, before)
+
+    def _flush(self, producer: Producer) -> None:
+        since, before = time.monotonic(), len(producer)
+        while producer.flush(0.1):
+            since, before = self._progress(producer, since, before)
+
+    def _progress(self, producer: Producer, since: float, before: int) -> tuple[float, int]:
+        """Refuse to wait for longer than the timeout while nothing moves."""
+        now, left = time.monotonic(), len(producer)
+        if left != before:
+            return now, left
+        if now - since > self._settings.timeout:
+            kafka = library()
+            raise kafka.KafkaException(kafka.KafkaError(kafka.KafkaError._TIMED_OUT))
+        return since, before
+
+    def _commit(self, producer: Producer) -> None:
+        kafka, settings = library(), self._settings
+        try:
+            producer.commit_transaction(settings.timeout)
+        except kafka.KafkaException as error:
+            if error.args[0].txn_requires_abort():
+                producer.abort_transaction(settings.timeout)
+                raise
+            raise LogUnreachable(
+                f"stream {settings.stream!r}: the broker at {settings.servers} did not confirm "
+                "what was published; it is not known whether the events are there: publish again "
+                "under a key"
+            ) from error
+
+    def _closed(self) -> None:
+        write_whole(self._open, b"", sync=False)
+
+
+def _into(places: dict[tuple[int, bool], int], number: int, *ends: bool) -> Any:
+    """What notes the offset of a message as the first or last of a part."""
+    kinds = [last for last, wanted in zip((False, True), ends, strict=False) if wanted]
+
+    def told(error: Any, message: Any) -> None:
+        if error is None:
+            for last in kinds:
+                places[number, last] = message.offset()
+
+    return told
