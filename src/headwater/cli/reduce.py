@@ -13,6 +13,7 @@ import typer
 
 from headwater.cli.output import console, print_json
 from headwater.cli.progress import Totals, progress
+from headwater.cli.values import parse_option
 
 if TYPE_CHECKING:
     from headwater.reduce.run import Reduction
@@ -154,7 +155,7 @@ def reduce(
         "once": once,
         "idle_after": idle_after,
         "dead_letters": dead_letters,
-        "options": dict(_option(text) for text in option or ()),
+        "options": dict(map(parse_option, option or ())),
     }
     _run(input, given, finish, json)
 
@@ -177,13 +178,6 @@ def _run(input: str, given: dict[str, Any], finish: bool, json: bool) -> None:
         print_json([encoder.dumps(done, ensure_ascii=False), "\n"])
     else:
         _print(done)
-
-
-def _option(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise typer.BadParameter(f"{text!r} is not of the form KEY=VALUE", param_hint="--option")
-    return key, value
 
 
 class _Elements(Totals):

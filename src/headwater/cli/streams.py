@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from headwater.cli.output import Json, console, print_json, print_table
-from headwater.cli.values import parse_time, plain, text
+from headwater.cli.values import parse_option, parse_time, plain, text
 
 if TYPE_CHECKING:
     from headwater.streams import Description, Streams
@@ -115,15 +115,28 @@ def create(
     ],
     event_time: EventTime = None,
     id: Id = None,
+    log: Annotated[
+        str, typer.Option(metavar="parquet|kafka:TOPIC", help="Where its events are.")
+    ] = "parquet",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="An option of its log; repeatable.", show_default=False
+        ),
+    ] = None,
     streams: Folder = None,
     json: Json = False,
 ) -> None:
     """Declare a stream.
 
     Example: `headwater streams create radar --schema "scan bigint, at timestamp" --event-time at`
+
+    On Kafka: `headwater streams create radar --schema "scan bigint" --log kafka:radar --option
+    bootstrap=127.0.0.1:9092`
     """
     opened = _opened(ctx, streams)
-    opened.create(name, schema, event_time=event_time, id=id)
+    options = dict(map(parse_option, option or ()))
+    opened.create(name, schema, event_time=event_time, id=id, log=log, options=options)
     _say(ctx, json, name, "created")
 
 
@@ -252,11 +265,13 @@ def _row(told: Description) -> dict[str, str]:
     return {
         "stream": told.name,
         "state": told.state,
-        "events": f"{told.events:,}",
+        "events": f"{_most(told.at_most)}{told.events:,}",
         "rate": _rates(told),
         "last_at": text(told.last_at),
         "producer": str(told.producer),
-        "lag": ", ".join(f"{one.consumer} {one.lag:,}" for one in told.consumers),
+        "lag": ", ".join(
+            f"{one.consumer} {_most(one.at_most)}{one.lag:,}" for one in told.consumers
+        ),
         "schema": told.schema,
     }
 
@@ -270,8 +285,12 @@ def _told(told: Description) -> list[tuple[str, str]]:
         ("event time", told.event_time or ""),
         ("id", told.id or ""),
         ("producer", str(told.producer)),
+        ("log", "" if told.log == "parquet" else f"{told.log} {_options(told)}"),
         ("created", text(told.created)),
-        ("events", f"{told.events:,} (positions {told.start} to {told.end})"),
+        (
+            "events",
+            f"{_most(told.at_most)}{told.events:,} (positions {told.start} to {told.end})",
+        ),
         ("rate", f"{_rates(told)} events/s over {told.interval:g} s each"),
         ("last event", "" if told.last_event is None else text(dict(told.last_event))),
         ("published", text(told.last_at)),
@@ -279,10 +298,22 @@ def _told(told: Description) -> list[tuple[str, str]]:
         ("dead letters", f"{told.dead_letters:,}" if told.dead_letters else ""),
     ]
     lines += [
-        ("consumer", f"{one.consumer}: {one.lag:,} behind, at {one.position}{_now(one.reading)}")
+        (
+            "consumer",
+            f"{one.consumer}: {_most(one.at_most)}{one.lag:,} behind, at {one.position}"
+            f"{_now(one.reading)}",
+        )
         for one in told.consumers
     ]
     return [(what, value) for what, value in lines if value]
+
+
+def _most(at_most: bool) -> str:
+    return "at most " if at_most else ""
+
+
+def _options(told: Description) -> str:
+    return " ".join(f"{name}={value}" for name, value in told.options.items())
 
 
 def _now(reading: bool) -> str:

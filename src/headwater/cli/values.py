@@ -57,6 +57,18 @@ def parse_time(text: str | None) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
+def parse_option(text: str) -> tuple[str, str]:
+    """An option of a format or a log, as typed.
+
+    >>> parse_option("path=a=b")
+    ('path', 'a=b')
+    """
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise typer.BadParameter(f"{text!r} is not of the form KEY=VALUE", param_hint="--option")
+    return key, value
+
+
 def plain(value: Any) -> Any:
     """A value as JSON can say it: exact integers, ISO times, text for what JSON lacks.
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headwater.deploy.alert_unit import AlertUnit
 from headwater.deploy.counting import Counts, gives_all
 from headwater.deploy.job_unit import JobUnit
 from headwater.runtimes.jobs.states import State
@@ -76,6 +77,8 @@ def account_of(unit: Unit, graph: Graph, ends: Mapping[str, int]) -> Account:
     """A unit's account, given where its streams end; `graph` is that of its version."""
     if isinstance(unit, JobUnit):
         return _job_account(unit, graph, ends)
+    if isinstance(unit, AlertUnit):
+        return _alert_account(unit, ends)
     return _query_account(unit, graph, ends)
 
 
@@ -132,6 +135,14 @@ def _job_account(unit: JobUnit, graph: Graph, ends: Mapping[str, int]) -> Accoun
         read = failed if edge.port.output == "failures" else int(totals.made)
         nodes[name] = Passed(read, read, read)
     return Account(nodes, totals)
+
+
+def _alert_account(unit: AlertUnit, ends: Mapping[str, int]) -> Account:
+    (given,) = unit.record.inputs
+    done = max(0, unit.position - given.start)
+    end = ends.get(given.stream, unit.position)
+    came = max(done, (end if given.until is None else min(end, given.until)) - given.start)
+    return Account({unit.record.nodes[0]: Passed(came, done, done)}, Totals(came, done, done))
 
 
 def is_shared(record: UnitRecord) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headwater.deploy.feeding import first_since
-from headwater.deploy.job_unit import JobUnit
 from headwater.deploy.query_unit import QueryUnit, watermark
 
 if TYPE_CHECKING:
@@ -132,5 +131,4 @@ class Cutting:
 def _fed(unit: Unit, given: InputRecord) -> int:
     if isinstance(unit, QueryUnit):
         return unit.feeders[given.stream].position
-    assert isinstance(unit, JobUnit)
     return unit.position

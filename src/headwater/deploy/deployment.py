@@ -8,11 +8,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headwater.compose.difference import difference
+from headwater.deploy.alert_unit import AlertUnit
 from headwater.deploy.calls import named_files
 from headwater.deploy.carried import EVENT_ID, EVENT_TIME
 from headwater.deploy.cutting import Cutting
 from headwater.deploy.job_line import JobLine
 from headwater.deploy.job_unit import JobUnit
+from headwater.deploy.pieces import ALERT
 from headwater.deploy.preparing import Built, Preparing
 from headwater.deploy.query_unit import QueryUnit
 from headwater.deploy.records import Change, DeploymentFiles
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from headwater.deploy.preparing import Prepared
     from headwater.deploy.records import Since, UnitRecord
 
-Unit = QueryUnit | JobUnit
+Unit = QueryUnit | JobUnit | AlertUnit
 Progress = "Callable[[str], None]"
 
 
@@ -242,7 +244,7 @@ class Deployment:
             _say(tell, f"starting {built.record.id}")
             self._start(
                 built
-                if built.flow or built.record.runtime == "jobs"
+                if built.flow or not built.record.is_query
                 else self._preparing.rebuild(built.record)
             )
         self.files.save_state(version=change.version, target=change.version)
@@ -297,6 +299,8 @@ class Deployment:
         record = built.record
         if record.runtime == "jobs":
             return self._job_unit(record)
+        if record.runtime == "alerts":
+            return self._alert_unit(record)
         assert built.flow is not None
         return QueryUnit(
             record,
@@ -312,7 +316,7 @@ class Deployment:
     def _job_unit(self, record: UnitRecord) -> JobUnit:
         composition = self.files.composition(record.version)
         change = self.files.change(record.version)
-        given, statics = self._preparing.job_inputs(record)
+        given, statics = self._preparing.given(record)
         job = job_of(
             composition,
             record.name,
@@ -324,6 +328,11 @@ class Deployment:
             record, given, job, self._line(record.name), self._host.streams, self.files.save_unit
         )
 
+    def _alert_unit(self, record: UnitRecord) -> AlertUnit:
+        sink: Any = self.files.composition(record.version)[record.name.removesuffix(ALERT)]
+        given, _ = self._preparing.given(record)
+        return AlertUnit(record, given, sink.alert, self._host.streams, self.files.save_unit)
+
     def _line(self, node: str) -> JobLine:
         if node not in self._lines:
             self._lines[node] = JobLine(
@@ -334,7 +343,7 @@ class Deployment:
             )
             for record in self.files.units():
                 if record.runtime == "jobs" and record.name == node:
-                    self._lines[node].add(record, self._preparing.job_inputs(record)[0])
+                    self._lines[node].add(record, self._preparing.given(record)[0])
         return self._lines[node]
 
     def _finish_old_jobs(self) -> None:

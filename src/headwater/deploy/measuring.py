@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headwater.deploy.alert_unit import AlertUnit
 from headwater.deploy.job_unit import JobUnit
+from headwater.deploy.query_unit import QueryUnit
 from headwater.runtimes.jobs.states import OVER
 
 if TYPE_CHECKING:
     from headwater.deploy.deployment import Unit
-    from headwater.deploy.query_unit import QueryUnit
 
 
 def is_idle(unit: Unit) -> bool:
@@ -20,12 +21,14 @@ def is_idle(unit: Unit) -> bool:
         counts = unit.line.queue.counts()
         busy = any(number for state, number in counts.items() if state not in OVER)
         return not busy and unit.line.runtime._teller.idle and not waiting(unit)
+    if isinstance(unit, AlertUnit):
+        return not waiting(unit)
     return unit.state == "running" and not waiting(unit) and _waits(unit)
 
 
 def waiting(unit: Unit) -> int:
     """Events of its streams that a unit has not dealt with."""
-    if isinstance(unit, JobUnit):
+    if not isinstance(unit, QueryUnit):
         (given,) = unit.record.inputs
         return int(unit._streams.log(given.stream).bounds()[1]) - unit.position
     return sum(feeder.end - unit.position[name] for name, feeder in unit.feeders.items())

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headwater.compose.graph import Edge
-    from headwater.compose.node import Runtime
+    from headwater.compose.node import Node
     from headwater.compose.plan import Plan, Unit
+
+
+ALERT = "-alert"
+"""Behind a sink's name: what tells of the events that it publishes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ class Piece:
 
     name: str
     """Of its first node that is not a source."""
-    runtime: Runtime
+    runtime: str
+    """That of its unit, or `alerts`."""
     nodes: tuple[str, ...]
     """In an order in which inputs come first."""
     inputs: tuple[End, ...]
@@ -63,6 +68,9 @@ def pieces(plan: Plan) -> tuple[Piece, ...]:
             found += _jobs(graph, plan, unit)
         elif unit.runtime != "static" and not unit.idle:
             found += _query(graph, plan, unit)
+    for name, node in graph.nodes.items():
+        if isinstance(node, Sink) and node.alert is not None:
+            found.append(_alert(graph, plan, name, node))
     return tuple(found)
 
 
@@ -70,7 +78,7 @@ def _query(graph: Graph, plan: Plan, unit: Unit) -> Iterator[Piece]:
     place = {name: at for at, name in enumerate(graph.order)}
     nodes = sorted((n for n in unit.nodes if not _copied(graph, n)), key=place.__getitem__)
     own = [name for name in nodes if graph.nodes[name].kind != "source"]
-    if not own:
+    if all(_only_tells(graph.nodes[name]) for name in own):
         return
     inside = set(own)
     inputs = {
@@ -84,7 +92,23 @@ def _query(graph: Graph, plan: Plan, unit: Unit) -> Iterator[Piece]:
         for each in plan.boundaries
         if each.stored and each.node in inside
     ]
+    outputs += [_end(graph, name, None) for name in own if _only_tells(graph.nodes[name])]
     yield Piece(own[0], unit.runtime, tuple(own), tuple(inputs), tuple(outputs))
+
+
+def _only_tells(node: Node) -> bool:
+    return isinstance(node, Sink) and node.stream is None
+
+
+def _alert(graph: Graph, plan: Plan, name: str, sink: Sink) -> Piece:
+    """What tells of a sink's events: of those it reads, if they are in a stream anyway."""
+    (unit,) = [each for each in plan.units if name in each.nodes]
+    alone = all(_only_tells(graph.nodes[each]) for each in unit.nodes)
+    if alone and sink.stream is None:
+        (edge,) = graph.into[name]
+        given = _end(graph, edge.source, edge.port.output)
+        return Piece(name, "alerts", (name,), (given,), ())
+    return Piece(f"{name}{ALERT}", "alerts", (f"{name}{ALERT}",), (_end(graph, name, None),), ())
 
 
 def _copied(graph: Graph, name: str) -> bool:

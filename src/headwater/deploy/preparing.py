@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headwater.compose.graph import Graph
-from headwater.compose.kinds import Sink
 from headwater.compose.planning import deployable
 from headwater.deploy.calls import Calls, commands_of
 from headwater.deploy.channels import Channels
@@ -110,10 +109,10 @@ class Preparing:
         piece = next(each for each in pieces(plan) if each.name == record.name)
         for each in record.inputs:
             one.known_from(each.stream)
-        return Built(record, one.built(piece, record) if record.runtime != "jobs" else None)
+        return Built(record, one.built(piece, record) if record.is_query else None)
 
-    def job_inputs(self, record: UnitRecord) -> tuple[Carried, dict[str, Any]]:
-        """What a job reads: its stream, and the values of its static inputs."""
+    def given(self, record: UnitRecord) -> tuple[Carried, dict[str, Any]]:
+        """What a job or an alert reads: its stream, and the values of static inputs."""
         change = self._files.change(record.version)
         plan = self._files.composition(record.version).plan()
         one = _Version(self, plan, Calls(change.code))
@@ -141,7 +140,7 @@ class _Version:
         """What may not change of a unit without its being another."""
         flow = self._plan.composition
         told: list[Any] = [flow.name, piece.name, piece.runtime]
-        for name in piece.nodes:
+        for name in (each for each in piece.nodes if each in flow):
             node = flow[name]
             told.append([name, node.kind, _ordered(node.written())])
             given = [getattr(node, key, None) for key in ("call", "target", "spark")]
@@ -178,6 +177,10 @@ class _Version:
             outputs={},
             carried={},
         )
+        if piece.runtime == "alerts":
+            record.sinks = [piece.name]
+            self.prepared.units.append(Built(record))
+            return
         if piece.runtime == "jobs":
             carried = self.channels.of_job(piece)
             self.channels.publish(record, piece, carried)
@@ -211,7 +214,7 @@ class _Version:
         """The values of a node's static inputs, by port."""
         return {
             edge.port.name: self._statics.value(edge.source).value
-            for edge in self._graph.into[node]
+            for edge in self._graph.into.get(node, ())
             if self._statics.is_static(edge.source)
         }
 
@@ -238,31 +241,21 @@ class _Version:
         return frames
 
     def _end_in_sinks(self, frames: Frames, piece: Piece, record: UnitRecord) -> None:
-        names = list(dict.fromkeys(end.name for end in piece.outputs))
-        for name in piece.nodes:
-            node = self._plan.composition[name]
-            if isinstance(node, Sink) and node.stream is None:
-                names.append(name)
         taken = {each.node for each in record.inputs} | {piece.name if not piece.inputs else ""}
-        for name in names:
-            node = self._plan.composition[name.partition(".")[0]]
-            alert = node.alert if isinstance(node, Sink) else None
-            streams = tuple(record.outputs.get(name, ()))
+        for name, streams in record.outputs.items():
             writer = Publishing(
                 self._streams,
-                streams,
-                str(record.carried[name]["schema"])
-                if name in record.carried
-                else frames.carried(name).schema,
+                tuple(streams),
+                str(record.carried[name]["schema"]),
                 Producer(f"{record.flow}/{name}", "flow", record.version),
-                alert,
             )
             sink = f"{name}.out" if name in taken else name
             frames.flow.sink(sink, frames.frame(name), write=writer)
-            note: dict[str, Any] = {"node": name, "version": record.version}
-            if streams:
-                note["streams"] = list(streams)
-            frames.flow.notes[sink] = note
+            frames.flow.notes[sink] = {
+                "node": name,
+                "version": record.version,
+                "streams": list(streams),
+            }
 
 
 def _ordered(written: Mapping[str, Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Results of a piece's sinks, published as streams and told as alerts, batch by batch."""
+"""Results of a piece's sinks, published as streams, batch by batch."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from headwater.store.batch import TIME
 from headwater.streams.schema import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from headwater.streams import Streams
     from headwater.streams.declaration import Producer
 
@@ -33,25 +30,14 @@ class Publishing:
     """The streams that get every result."""
     schema: str
     producer: Producer
-    alert: Mapping[str, Any] | None = None
 
     def take(self, query_id: str, batch: int, ids: pa.Array, rows: pa.Table) -> None:
-        """Publish a batch, then tell of it."""
+        """Publish a batch."""
         events = stream_table(ids, rows, parse(self.schema))
         for name in self.into:
             self.streams.publish(
                 name, events, key=(query_id, batch), producer=self.producer, consent=True
             )
-        if self.alert is not None and len(events):
-            self._tell(events)
-
-    def _tell(self, events: pa.Table) -> None:
-        from headwater.deploy.alerts import alert_of
-
-        flow, _, node = self.producer.name.partition("/")
-        alert = alert_of(self.alert or {}, flow=flow, node=node)
-        own = events.drop_columns([EVENT_ID])
-        alert.send(own.to_pylist(), events[EVENT_ID].to_pylist(), self.producer.version or 1)
 
 
 def stream_table(ids: pa.Array, rows: pa.Table, schema: pa.Schema) -> pa.Table:

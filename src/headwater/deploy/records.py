@@ -78,6 +78,11 @@ class UnitRecord:
         return f"{self.flow}.{self.name}.v{self.version}"
 
     @property
+    def is_query(self) -> bool:
+        """Whether it is a streaming query."""
+        return self.runtime not in ("jobs", "alerts")
+
+    @property
     def is_live(self) -> bool:
         """Whether the results of all its sinks count from here on."""
         return all(sink in self.live_from for sink in self.sinks)

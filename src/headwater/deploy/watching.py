@@ -14,6 +14,7 @@ from headwater.compose.graph import Graph
 from headwater.compose.kinds import Source
 from headwater.deploy.accounts import Account, Passed, account_of, is_shared, load
 from headwater.deploy.job_unit import JobUnit
+from headwater.deploy.query_unit import QueryUnit
 from headwater.deploy.seen import HISTORY, STATUS
 from headwater.deploy.status import Version, node_rows, stream_rows, unit_row
 from headwater.errors import HeadwaterError
@@ -254,7 +255,7 @@ class Watch:
         queue = self._monitor.queue(record.name)
         if isinstance(unit, JobUnit):
             queue.slots = unit._job.slots
-        else:
+        elif isinstance(unit, QueryUnit):
             queue.delay = unit.counter.length
         queue.observe(totals, at=at)
         measured = queue.measured()

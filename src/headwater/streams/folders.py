@@ -27,22 +27,26 @@ def create(registry: Path, made: Declaration) -> None:
         made.save(hidden)
         hidden.rename(registry / made.name)  # fails if there is one: names are unique
     except OSError as error:
-        if not (registry / made.name).exists():
-            raise StreamError(
-                f"stream {made.name!r} can't be made in {registry}: {error.strerror}"
-            ) from error
-        if not exists(registry / made.name):
-            raise StreamError(
-                f"{registry / made.name} is there and is not a stream; choose another name"
-            ) from error
-        owner = load(registry / made.name).producer
+        require_new(registry, made.name)
         raise StreamError(
-            f"stream {made.name!r} is there already in {registry}, of {owner}; choose another "
-            "name, or publish into it"
+            f"stream {made.name!r} can't be made in {registry}: {error.strerror}"
         ) from error
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
     sync_folder(registry)
+
+
+def require_new(registry: Path, name: str) -> None:
+    """Refuse a name that is taken, and say by whom."""
+    folder = registry / name
+    if not folder.exists():
+        return
+    if not exists(folder):
+        raise StreamError(f"{folder} is there and is not a stream; choose another name")
+    raise StreamError(
+        f"stream {name!r} is there already in {registry}, of {load(folder).producer}; choose "
+        "another name, or publish into it"
+    )
 
 
 def remove(folder: Path, *, force: bool) -> None:

@@ -20,8 +20,7 @@ from headwater.streams.errors import LogUnreachable, StreamError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from confluent_kafka import Consumer, Producer
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka import Producer
 
     from headwater.streams.declaration import Declaration
 
@@ -151,20 +150,25 @@ def library() -> Any:
     return confluent_kafka
 
 
+def administration() -> Any:
+    """The part of the package that is about topics."""
+    library()
+    import confluent_kafka.admin
+
+    return confluent_kafka.admin
+
+
 class Client:
     """The connections of this process to a broker."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._idle: list[Consumer] = []
+        self._idle: list[Any] = []
 
     @cached_property
-    def admin(self) -> AdminClient:
+    def admin(self) -> Any:
         """What makes and deletes topics."""
-        library()
-        from confluent_kafka.admin import AdminClient
-
-        return AdminClient(self._settings.client())
+        return administration().AdminClient(self._settings.client())
 
     def producer(self, name: str) -> Producer:
         """One that writes transactions under a name; the first act is `init_transactions`."""
@@ -185,7 +189,7 @@ class Client:
         return made
 
     @contextmanager
-    def consumer(self) -> Iterator[Consumer]:
+    def consumer(self) -> Iterator[Any]:
         """One that reads what is committed; it is kept for the next."""
         try:
             consumer = self._idle.pop()
@@ -201,16 +205,15 @@ class Client:
             raise
         self._keep(consumer)
 
-    def _keep(self, consumer: Consumer) -> None:
+    def _keep(self, consumer: Any) -> None:
         consumer.unassign()
         if len(self._idle) < _IDLE:
             self._idle.append(consumer)
         else:
             consumer.close()
 
-    def _made(self) -> Consumer:
-        kafka = library()
-        made: Consumer = kafka.Consumer(
+    def _made(self) -> Any:
+        return library().Consumer(
             {
                 **self._settings.client(),
                 "group.id": "headwater",  # it must have one; it joins none and commits nothing
@@ -223,7 +226,6 @@ class Client:
                 "max.poll.interval.ms": 86_400_000,
             }
         )
-        return made
 
 
 _clients: dict[tuple[str, str | None], Client] = {}

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from headwater.streams.errors import StreamError
 from headwater.streams.kafka_reading import Partition
-from headwater.streams.log import Key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headwater.streams.kafka_client import Settings
+    from headwater.streams.log import Key
 
 
 class Keys:

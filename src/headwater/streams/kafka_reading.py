@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headwater.streams.errors import StreamError
-from headwater.streams.kafka_client import client, library
+from headwater.streams.kafka_client import administration, client, library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,12 +141,10 @@ class Partition:
     def high(self) -> int:
         """The offset after all messages, also those of open transactions."""
         kafka, settings = library(), self._settings
-        from confluent_kafka.admin import OffsetSpec
-
         place = kafka.TopicPartition(self.topic, 0)
         with settings.telling("be read"):
             told = client(settings).admin.list_offsets(
-                {place: OffsetSpec.latest()},
+                {place: administration().OffsetSpec.latest()},
                 isolation_level=kafka.IsolationLevel.READ_UNCOMMITTED,
                 request_timeout=settings.timeout,
             )

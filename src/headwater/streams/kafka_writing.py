@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from headwater.streams.errors import LogUnreachable, StreamError
 from headwater.streams.files import write_whole
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from headwater.streams.kafka_client import Settings
 
 
+Places: TypeAlias = "dict[tuple[int, str], int]"
+"""The offsets of the first and last message of each part, and of the last key."""
+_KEYS = (-1, "last")
+
+
 class Part(NamedTuple):
     """What one entry writes: its events, and who published them."""
 
@@ -36,7 +41,7 @@ class Writer:
 
     def __init__(self, settings: Settings, folder: Path, identity: str) -> None:
         self._settings, self._open = settings, folder / "_transaction"
-        self._name = f"headwater-{identity[:12]}-{uuid.uuid4().hex[:12]}"
+        self._identity, self._name = identity, ""
         self._producer: Producer | None = None
 
     def ready(self) -> None:
@@ -46,8 +51,10 @@ class Writer:
         except FileNotFoundError:
             left = ""
         if left:
-            self._name, self._producer = left, None
+            self._producer = None
         if self._producer is None:
+            # Never again the name of one that was given up: somebody else may have taken it.
+            self._name = left or f"headwater-{self._identity[:12]}-{uuid.uuid4().hex[:12]}"
             settings = self._settings
             with settings.telling("be published to"):
                 producer = client(settings).producer(self._name)
@@ -64,7 +71,7 @@ class Writer:
         assert producer is not None
         write_whole(self._open, self._name.encode(), sync=False)
         self._producer = None  # until it is over, whatever happens
-        places: dict[tuple[int, bool], int] = {}
+        places: Places = {}
         settings = self._settings
         with settings.telling("be published to"):
             producer.begin_transaction()
@@ -72,7 +79,8 @@ class Writer:
                 for number, part in enumerate(parts):
                     self._send(producer, number, part, places)
                 for key, value in keys:
-                    self._put(producer, settings.keys, value, key=key, told=_into(places, -1, True))
+                    told = _noting(places, _KEYS)
+                    self._put(producer, settings.keys, value, told, key=key)
                 self._flush(producer)
             except BaseException:
                 producer.abort_transaction(settings.timeout)
@@ -82,19 +90,16 @@ class Writer:
             self._commit(producer)
         self._producer = producer
         self._closed()
-        spans = [(places[n, False], places[n, True]) for n in range(len(parts))]
-        return spans, places.get((-1, True), -1)
+        spans = [(places[n, "first"], places[n, "last"]) for n in range(len(parts))]
+        return spans, places.get(_KEYS, -1)
 
-    def _send(
-        self, producer: Producer, number: int, part: Part, places: dict[tuple[int, bool], int]
-    ) -> None:
+    def _send(self, producer: Producer, number: int, part: Part, places: Places) -> None:
         topic, last = self._settings.topic, len(part.values) - 1
         for place, value in enumerate(part.values):
             # Of the others nothing is asked: if one fails, the transaction does.
-            told = None
-            if place in (0, last):
-                told = _into(places, number, place == 0, place == last)
-            self._put(producer, topic, value, headers=part.headers, told=told)
+            ends = [name for name, at in (("first", 0), ("last", last)) if at == place]
+            told = _noting(places, *((number, name) for name in ends)) if ends else None
+            self._put(producer, topic, value, told, headers=part.headers)
 
     def _put(self, producer: Producer, topic: str, value: bytes, told: Any, **more: Any) -> None:
         kafka, since, before = library(), time.monotonic(), len(producer)
@@ -147,13 +152,11 @@ class Writer:
         write_whole(self._open, b"", sync=False)
 
 
-def _into(places: dict[tuple[int, bool], int], number: int, *ends: bool) -> Any:
-    """What notes the offset of a message as the first or last of a part."""
-    kinds = [last for last, wanted in zip((False, True), ends, strict=False) if wanted]
+def _noting(places: Places, *keys: tuple[int, str]) -> Any:
+    """What notes the offset of a message once it is there."""
 
     def told(error: Any, message: Any) -> None:
         if error is None:
-            for last in kinds:
-                places[number, last] = message.offset()
+            places.update(dict.fromkeys(keys, message.offset()))
 
     return told

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headwater.errors import UnknownStream
 from headwater.streams import declaration as declarations
-from headwater.streams import describing, folders, publisher
+from headwater.streams import describing, logs, publisher
 from headwater.streams.conforming import as_rows_or_table
 from headwater.streams.consumers import Consumers
 from headwater.streams.declaration import Declaration, Producer, me
@@ -115,7 +115,7 @@ class Streams:
         log: str = "parquet",
         options: Mapping[str, str] | None = None,
     ) -> Declaration:
-        """Declare a stream; its name must be new."""
+        """Declare a stream; its name must be new. Its `log` is files, or `kafka:TOPIC`."""
         made = Declaration(
             name=name,
             schema=schema if isinstance(schema, str) else ddl(schema),
@@ -125,9 +125,7 @@ class Streams:
             log=log,
             options=dict(options or {}),
         )
-        open_log(self.folder / name, made)  # refuses bad options
-        folders.create(self.folder, made)
-        return made
+        return logs.make(self.folder, made)
 
     def stop(self, name: str) -> None:
         """Accept no more events; subscriptions end when they have read all."""
@@ -139,7 +137,7 @@ class Streams:
 
     def remove(self, name: str, *, force: bool = False) -> None:
         """Delete a stream with its events; refused while it has consumers, unless forced."""
-        folders.remove(self.path(name), force=force)
+        logs.remove(self.path(name), force=force)
 
     # --- publishing
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,6 +52,18 @@ def test_the_cascade_runs_and_its_queues_are_seen(calm: SparkSession, tmp_path: 
     assert [*map(int, rows[1][1:])] == list(seen.lengths["A"])
     root = etree.fromstring(picture(seen).encode())
     assert len(root.findall(".//{*}polyline")) == 6
+
+
+def test_a_wave_is_found_in_lengths_that_have_it() -> None:
+    came = tuple(len(rows) for rows in cascade.events(32, datetime.now(UTC)))
+    late, other = (0, 0, 0, *came), tuple(second // 5 % 2 for second in range(35))
+    lengths = dict.fromkeys("ABCDE", late) | {"F": other}
+    ones = dict.fromkeys("ABCDEF", 1.0)
+    seen = queues.Queues(9, 0.1, came, lengths, ones, ones, sum(came))
+    assert seen.wave("A") > 0.8  # type: ignore[operator]
+    assert seen.wave("F") < 0.1  # type: ignore[operator]
+    assert seen.little("A") == sum(came) / 35
+    assert replace(seen, events=came[:9]).wave("A") is None
 
 
 def test_a_cascade_of_nothing_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from headwater.compose import Composition
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 SIZE = 900
 """Equations that each workflow solves for an event, as the file says."""
+PERIOD = 8
+"""Seconds of a wave of events."""
 READS = {"A": "events", "B": "cascade.A_B", "C": "cascade.B_C"}
 READS |= {"D": "events", "E": "cascade.D_E", "F": "cascade.E_F"}
 """The workflows, and the streams whose events wait for them."""
@@ -74,6 +77,18 @@ class Queues:
         seen = len(self.lengths[node])
         return sum(self.events) / seen * self.times[node]
 
+    def wave(self, node: str) -> float | None:
+        """How much of the ups and downs of a length has the period of the events, of 1.
+
+        It needs two waves.
+        """
+        waves = len(self.events) // PERIOD
+        if waves < 2:
+            return None
+        row = np.array(self.lengths[node][: waves * PERIOD], np.float64)
+        power = np.abs(np.fft.rfft(row - row.mean())) ** 2
+        return float(power[waves] / power.sum()) if power.sum() else 0.0
+
     def text(self) -> str:
         """The matrix of lengths, and means beside what they should be."""
         lengths = {"events": self.events, **self.lengths}
@@ -87,12 +102,14 @@ class Queues:
             "",
             f"{came}; {self.size} equations take {self.service * 1e3:.0f} ms",
             "",
-            f"{'':>6} {'mean':>7} {'most':>7} {'stay':>8} {'Little':>8} {'M/M/1':>8}",
+            f"{'':>6} {'mean':>7} {'most':>7} {'stay':>8} {'Little':>8} {'M/M/1':>8} {'wave':>6}",
         ]
         for name, row in self.lengths.items():
+            wave = self.wave(name)
             lines.append(
                 f"{name:>6} {sum(row) / len(row):>7.2f} {max(row):>7} {self.times[name]:>6.2f} s "
-                f"{self.little(name):>8.2f} {self.expected[name]:>8.2f}"
+                f"{self.little(name):>8.2f} {self.expected[name]:>8.2f} "
+                f"{'' if wave is None else f'{wave:.0%}':>6}"
             )
         return "\n".join(lines)
 
