@@ -27,7 +27,10 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 os.environ["TZ"] = "UTC"
 
 
-LONGEST = ("restart", "live", "random_flows", "operators", "replay", "query", "examples")
+LONGEST = (
+    *("restart", "live", "random_flows", "operators", "replay", "deploy", "query"),
+    *("examples", "weather"),
+)
 """Folders whose files take longest: they go first, or a process is left with one at the end."""
 
 

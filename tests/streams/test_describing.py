@@ -58,6 +58,6 @@ def test_the_columns_of_a_declaration_are_checked(opened: Streams) -> None:
         opened.create("s", "x int", event_time="x")
     with pytest.raises(StreamError, match="option 'speed' of stream 's' is none of compression"):
         opened.create("s", "x int", options={"speed": "high"})
-    with pytest.raises(StreamError, match="log='kafka:s' of stream 's' is not supported"):
-        opened.create("s", "x int", log="kafka:s")
+    with pytest.raises(StreamError, match="log='pipe' of stream 's' is neither 'parquet' nor"):
+        opened.create("s", "x int", log="pipe")
     assert opened.names() == []

@@ -13,7 +13,7 @@ from headwater.cli.output import Json, console, print_json, print_table
 from headwater.cli.values import parse_option, parse_time, plain, text
 
 if TYPE_CHECKING:
-    from headwater.streams import Description, Streams
+    from headwater.streams import Description, Lag, Streams
 
 Folder = Annotated[
     Path | None,
@@ -265,13 +265,11 @@ def _row(told: Description) -> dict[str, str]:
     return {
         "stream": told.name,
         "state": told.state,
-        "events": f"{_most(told.at_most)}{told.events:,}",
+        "events": "" if told.state == "unreachable" else _number(told.events, told.at_most),
         "rate": _rates(told),
         "last_at": text(told.last_at),
         "producer": str(told.producer),
-        "lag": ", ".join(
-            f"{one.consumer} {_most(one.at_most)}{one.lag:,}" for one in told.consumers
-        ),
+        "lag": ", ".join(f"{one.consumer} {_lag(one)}" for one in told.consumers),
         "schema": told.schema,
     }
 
@@ -287,10 +285,7 @@ def _told(told: Description) -> list[tuple[str, str]]:
         ("producer", str(told.producer)),
         ("log", "" if told.log == "parquet" else f"{told.log} {_options(told)}"),
         ("created", text(told.created)),
-        (
-            "events",
-            f"{_most(told.at_most)}{told.events:,} (positions {told.start} to {told.end})",
-        ),
+        ("events", f"{_number(told.events, told.at_most)} (positions {told.start} to {told.end})"),
         ("rate", f"{_rates(told)} events/s over {told.interval:g} s each"),
         ("last event", "" if told.last_event is None else text(dict(told.last_event))),
         ("published", text(told.last_at)),
@@ -298,18 +293,18 @@ def _told(told: Description) -> list[tuple[str, str]]:
         ("dead letters", f"{told.dead_letters:,}" if told.dead_letters else ""),
     ]
     lines += [
-        (
-            "consumer",
-            f"{one.consumer}: {_most(one.at_most)}{one.lag:,} behind, at {one.position}"
-            f"{_now(one.reading)}",
-        )
+        ("consumer", f"{one.consumer}: {_lag(one)} behind, at {one.position}{_now(one.reading)}")
         for one in told.consumers
     ]
     return [(what, value) for what, value in lines if value]
 
 
-def _most(at_most: bool) -> str:
-    return "at most " if at_most else ""
+def _lag(lag: Lag) -> str:
+    return _number(lag.lag, lag.at_most)
+
+
+def _number(number: int, at_most: bool) -> str:
+    return f"at most {number:,}" if at_most else f"{number:,}"
 
 
 def _options(told: Description) -> str:

@@ -1,9 +1,9 @@
 """Feeding a query: the events of a stream from one place to another, in a folder of its own.
 
 Spark reads whatever is in a folder. Each query has its own folder per stream, so it begins and ends
-where it is told, and keeps what provenance needs after the stream has expired. The files of a stream
-are linked into it one after another, and no event is copied; of a stream that is kept elsewhere, the
-events are written into files as they come.
+where it is told, and keeps what provenance needs after the stream has expired. The files of a
+stream are linked into it one after another, and no event is copied; of a stream that is kept
+elsewhere, the events are written into files as they come.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class Feeder:
             self._end = int(self._log.bounds()[1])
             end = self._end if self.until is None else min(self.until, self._end)
             fed = 0
-            for events, self.position in self._files.bring(self.position, end):
-                fed += events
-                self._filed = self.position if events else self._filed
+            for events, after in self._files.bring(self.position, end):
+                self.position, fed = after, fed + events
+                self._filed = after if events else self._filed
         except LogUnreachable as error:
             self.trouble, self._tried = str(error), time.monotonic()
             return 0

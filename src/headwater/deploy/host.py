@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 DEFAULT = "flows"
 """The folder of deployments where none is named."""
+_POLLING = "spark.sql.streaming.pollingDelay"
+"""How often a query that waits looks for files: Spark's 10 ms cost a core for a dozen of them."""
 _BREATH = 0.05
 """Seconds between two looks at streams."""
 _WATCH = 1.0
@@ -63,6 +66,7 @@ class Host:
         self._mailbox = Mailbox(self.folder)
         self._held: list[Held | None] = []
         self._writer: EmbeddedWriter | None = None
+        self._polling: str | None = None
         self._ending, self._ended = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
         self.trouble: str | None = None
@@ -90,6 +94,9 @@ class Host:
         self._mailbox.open()
         self._held.append(_hold_patiently(self.folder / HOST))
         try:
+            self._polling = self.spark.conf.get(_POLLING, None)
+            if self._polling is None:
+                self.spark.conf.set(_POLLING, "50ms")
             # Held as long as the host runs: units that come and go need not open it anew.
             self._writer = EmbeddedWriter.open(self.store)
             for path in sorted(self.folder.glob("*/deployment.json")):
@@ -188,6 +195,9 @@ class Host:
 
     def _let_go(self) -> None:
         self._mailbox.close()
+        if self._polling is None:
+            with suppress(Exception):  # Spark may be gone before us
+                self.spark.conf.unset(_POLLING)
         if self._writer is not None:
             self._writer.close()
             self._writer = None

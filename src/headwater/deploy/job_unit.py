@@ -62,6 +62,8 @@ class JobUnit:
         known = [c for c in self._streams.consumers(self._input.stream) if c.name == self.consumer]
         if known:
             self.position = max(self._input.start, int(known[0].position))
+        elif not self.record.ended:
+            self._streams.advance(self._input.stream, self.consumer, self.position)
         if not self.record.ended:
             self.line.queue.declare(self._job)
         self.line.start()

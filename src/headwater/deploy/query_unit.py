@@ -183,7 +183,8 @@ class QueryUnit:
         with self._lock:
             run, self._run = self._run, None
         if run is not None:
-            run._stop()
+            with suppress(Exception):  # Spark may be gone before us, by the same signal
+                run._stop()
             run._ended.wait()
             self.counter.take()
 

@@ -4,7 +4,7 @@ from headwater.streams.binding import Binding
 from headwater.streams.consumers import Consumer
 from headwater.streams.declaration import Declaration, Producer
 from headwater.streams.describing import Description, Lag
-from headwater.streams.errors import SchemaClash, StreamError, StreamRemoved
+from headwater.streams.errors import LogUnreachable, SchemaClash, StreamError, StreamRemoved
 from headwater.streams.log import Batch, Key, Log, Receipt
 from headwater.streams.positions import Position
 from headwater.streams.publisher import Publisher
@@ -20,6 +20,7 @@ __all__ = [
     "Key",
     "Lag",
     "Log",
+    "LogUnreachable",
     "Position",
     "Producer",
     "Publisher",

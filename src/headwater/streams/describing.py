@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headwater.streams.log import Counted, Log
     from headwater.streams.positions import Position
 
-State = Literal["live", "idle", "stopped"]
+State = Literal["live", "idle", "stopped", "unreachable"]
 
 LIVE = 10.0
 """Seconds after its last event that a stream is called live, at least."""
@@ -110,6 +110,31 @@ def describe(
         consumers=tuple(_lag(log, consumer, end) for consumer in consumers),
         dead_letters=dead_letters,
         at_most=not count.exact,
+    )
+
+
+def unreachable(declaration: Declaration, dead_letters: int, interval: float) -> Description:
+    """A stream of which nothing but what is declared can be told now."""
+    return Description(
+        name=declaration.name,
+        schema=declaration.schema,
+        event_time=declaration.event_time,
+        id=declaration.id,
+        producer=declaration.producer,
+        log=declaration.log,
+        options=dict(declaration.options),
+        created=_moment(declaration.created),
+        state="unreachable",
+        start="",
+        end="",
+        events=0,
+        interval=interval,
+        rates=(),
+        last_at=None,
+        last_time=None,
+        last_event=None,
+        consumers=(),
+        dead_letters=dead_letters,
     )
 
 

@@ -162,8 +162,21 @@ class Client:
     """The connections of this process to a broker."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings, self._process = settings, os.getpid()
         self._idle: list[Any] = []
+        self._held: set[Any] = set()
+        """All that are open. A forked child must not end those of its parent, which would crash it;
+        so they are held here, whatever becomes of who uses them."""
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the connections are of this process, and not of one that it was forked from."""
+        return self._process == os.getpid()
+
+    def release(self, made: Any) -> None:
+        """Hold a connection no longer."""
+        if self.is_mine:
+            self._held.discard(made)
 
     @cached_property
     def admin(self) -> Any:
@@ -186,6 +199,7 @@ class Client:
                 "compression.type": "lz4",
             }
         )
+        self._held.add(made)
         return made
 
     @contextmanager
@@ -201,19 +215,26 @@ class Client:
             self._keep(consumer)
             raise
         except BaseException:
-            consumer.close()
+            self._close(consumer)
             raise
         self._keep(consumer)
 
     def _keep(self, consumer: Any) -> None:
+        if not self.is_mine:
+            return
         consumer.unassign()
         if len(self._idle) < _IDLE:
             self._idle.append(consumer)
         else:
+            self._close(consumer)
+
+    def _close(self, consumer: Any) -> None:
+        if self.is_mine:
             consumer.close()
+            self.release(consumer)
 
     def _made(self) -> Any:
-        return library().Consumer(
+        made = library().Consumer(
             {
                 **self._settings.client(),
                 "group.id": "headwater",  # it must have one; it joins none and commits nothing
@@ -226,6 +247,8 @@ class Client:
                 "max.poll.interval.ms": 86_400_000,
             }
         )
+        self._held.add(made)
+        return made
 
 
 _clients: dict[tuple[str, str | None], Client] = {}
@@ -246,7 +269,7 @@ def _forked() -> None:
     """A forked child has none of the threads of its parent's connections."""
     global _lock
     _lock = threading.Lock()
-    _inherited.extend(_clients.values())  # to end them would wait for those threads
+    _inherited.extend(_clients.values())
     _clients.clear()
 
 

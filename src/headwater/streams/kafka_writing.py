@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Producer
 
-    from headwater.streams.kafka_client import Settings
+    from headwater.streams.kafka_client import Client, Settings
 
 
 Places: TypeAlias = "dict[tuple[int, str], int]"
 """The offsets of the first and last message of each part, and of the last key."""
 _KEYS = (-1, "last")
+_WAITING = 50_000
+"""Messages that may wait to be sent once there were too many."""
 
 
 class Part(NamedTuple):
@@ -43,6 +45,16 @@ class Writer:
         self._settings, self._open = settings, folder / "_transaction"
         self._identity, self._name = identity, ""
         self._producer: Producer | None = None
+        self._client: Client | None = None
+
+    def __del__(self) -> None:
+        self._drop()
+
+    def _drop(self) -> None:
+        """Give up the producer, if there is one."""
+        if self._producer is not None and self._client is not None:
+            self._client.release(self._producer)
+        self._producer = None
 
     def ready(self) -> None:
         """End what a dead process left open, and be able to begin."""
@@ -50,16 +62,20 @@ class Writer:
             left = self._open.read_text()
         except FileNotFoundError:
             left = ""
-        if left:
-            self._producer = None
+        if left or (self._client is not None and not self._client.is_mine):
+            self._drop()
         if self._producer is None:
             # Never again the name of one that was given up: somebody else may have taken it.
             self._name = left or f"headwater-{self._identity[:12]}-{uuid.uuid4().hex[:12]}"
             settings = self._settings
+            self._client = client(settings)
             with settings.telling("be published to"):
-                producer = client(settings).producer(self._name)
-                producer.init_transactions(settings.timeout)
-            self._producer = producer
+                self._producer = self._client.producer(self._name)
+                try:
+                    self._producer.init_transactions(settings.timeout)
+                except BaseException:
+                    self._drop()
+                    raise
         if left:
             self._closed()
 
@@ -70,54 +86,66 @@ class Writer:
         producer = self._producer
         assert producer is not None
         write_whole(self._open, self._name.encode(), sync=False)
-        self._producer = None  # until it is over, whatever happens
         places: Places = {}
-        settings = self._settings
-        with settings.telling("be published to"):
-            producer.begin_transaction()
-            try:
-                for number, part in enumerate(parts):
-                    self._send(producer, number, part, places)
-                for key, value in keys:
-                    told = _noting(places, _KEYS)
-                    self._put(producer, settings.keys, value, told, key=key)
-                self._flush(producer)
-            except BaseException:
-                producer.abort_transaction(settings.timeout)
-                self._producer = producer
-                self._closed()
-                raise
-            self._commit(producer)
-        self._producer = producer
+        try:
+            with self._settings.telling("be published to"):
+                self._transact(producer, parts, keys, places)
+        except BaseException:
+            # What it left open is ended by who comes next.
+            if self._open.read_bytes():
+                self._drop()
+            raise
         self._closed()
         spans = [(places[n, "first"], places[n, "last"]) for n in range(len(parts))]
         return spans, places.get(_KEYS, -1)
 
+    def _transact(
+        self,
+        producer: Producer,
+        parts: Sequence[Part],
+        keys: Sequence[tuple[bytes, bytes]],
+        places: Places,
+    ) -> None:
+        producer.begin_transaction()
+        try:
+            for number, part in enumerate(parts):
+                self._send(producer, number, part, places)
+            for key, value in keys:
+                told = _noting(places, [_KEYS])
+                self._put(producer, self._settings.keys, value, told, key=key)
+            self._flush(producer)
+        except BaseException:
+            producer.abort_transaction(self._settings.timeout)
+            self._closed()
+            raise
+        self._commit(producer)
+
     def _send(self, producer: Producer, number: int, part: Part, places: Places) -> None:
         topic, last = self._settings.topic, len(part.values) - 1
+        # Of the others nothing is asked: if one fails, the transaction does.
+        asked = {last: [(number, "last")]}
+        asked.setdefault(0, []).append((number, "first"))
         for place, value in enumerate(part.values):
-            # Of the others nothing is asked: if one fails, the transaction does.
-            ends = [name for name, at in (("first", 0), ("last", last)) if at == place]
-            told = _noting(places, *((number, name) for name in ends)) if ends else None
+            told = _noting(places, asked[place]) if place in asked else None
             self._put(producer, topic, value, told, headers=part.headers)
 
     def _put(self, producer: Producer, topic: str, value: bytes, told: Any, **more: Any) -> None:
-        kafka, since, before = library(), time.monotonic(), len(producer)
-        named = more if told is None else {**more, "on_delivery": told}
-        while True:
-            try:
-                producer.produce(topic, value, partition=0, **named)
-                return
-            except BufferError:
-                producer.poll(0.05)
-            except kafka.KafkaException as error:
-                if error.args[0].name() == "MSG_SIZE_TOO_LARGE":
-                    raise StreamError(
-                        f"an event of {len(value):,} bytes as JSON is too large for stream "
-                        f"{self._settings.stream!r} on Kafka; nothing of the call was published"
-                    ) from error
+        try:
+            producer.produce(topic, value, partition=0, on_delivery=told, **more)
+            return
+        except BufferError:  # many wait to be sent
+            since, before = time.monotonic(), len(producer)
+        except library().KafkaException as error:
+            if error.args[0].name() != "MSG_SIZE_TOO_LARGE":
                 raise
+            raise StreamError(
+                f"an event of {len(value):,} bytes as JSON is too large for stream "
+                f"{self._settings.stream!r} on Kafka; nothing of the call was published"
+            ) from error
+        while before > _WAITING:
+            producer.poll(0.05)
             since, before = self._progress(producer, since, before)
+        self._put(producer, topic, value, told, **more)
 
     def _flush(self, producer: Producer) -> None:
         since, before = time.monotonic(), len(producer)
@@ -141,6 +169,7 @@ class Writer:
         except kafka.KafkaException as error:
             if error.args[0].txn_requires_abort():
                 producer.abort_transaction(settings.timeout)
+                self._closed()
                 raise
             raise LogUnreachable(
                 f"stream {settings.stream!r}: the broker at {settings.servers} did not confirm "
@@ -152,7 +181,7 @@ class Writer:
         write_whole(self._open, b"", sync=False)
 
 
-def _noting(places: Places, *keys: tuple[int, str]) -> Any:
+def _noting(places: Places, keys: list[tuple[int, str]]) -> Any:
     """What notes the offset of a message once it is there."""
 
     def told(error: Any, message: Any) -> None:

@@ -15,7 +15,7 @@ from headwater.streams import describing, logs, publisher
 from headwater.streams.conforming import as_rows_or_table
 from headwater.streams.consumers import Consumers
 from headwater.streams.declaration import Declaration, Producer, me
-from headwater.streams.errors import StreamError
+from headwater.streams.errors import LogUnreachable, StreamError
 from headwater.streams.files import locked
 from headwater.streams.grouping import Group, group
 from headwater.streams.letters import Letters
@@ -97,6 +97,9 @@ class Streams:
         for name in self.names():
             try:
                 found.append(self.describe(name, intervals=intervals, interval=interval))
+            except LogUnreachable:
+                letters = Letters(self.folder / name).count()
+                found.append(describing.unreachable(self.declaration(name), letters, interval))
             except (UnknownStream, StreamError):
                 if name in self:
                     raise

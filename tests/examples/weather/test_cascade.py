@@ -37,6 +37,7 @@ def test_a_workflow_solves_a_system_for_each_event_alone() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_the_cascade_runs_and_its_queues_are_seen(calm: SparkSession, tmp_path: Path) -> None:
     seen = queues.run(tmp_path, seconds=5, size=20, spark=calm)
     assert seen.events == (1, 3, 4, 3, 1)

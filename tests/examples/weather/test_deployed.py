@@ -140,9 +140,9 @@ def assert_exact(host: Host, scans: list[pa.Table], ends: dict[int, set[str]]) -
 def weather_ends(host: Host, mail: MailServer) -> dict[int, set[str]]:
     """What comes of each scan at last: mails and forecasts."""
     ends: dict[int, set[str]] = {}
-    for node, to in (("light_alert", RAIN), ("severe_alert", STORMS)):
+    for stream, to in (("weather.light", RAIN), ("weather.warning", STORMS)):
         for scan, event_id in mailed(mail, to).items():
-            ends.setdefault(scan, set()).add(f"hw:weather.{node}.v1/{node}/{event_id}")
+            ends.setdefault(scan, set()).add(f"hw:streams/{stream}/{event_id}")
     for scan, event in of(host, "forecasts").items():
         ends.setdefault(scan, set()).add(f"hw:streams/forecasts/{event['event_id']}")
     for scan, event in of(host, "weather.cluster35").items():
@@ -266,9 +266,9 @@ def test_two_flows_meet_in_a_stream(
     assert_same(of(host, "forecasts"), forecasts(found))
     assert mailed(mail, RAIN).keys() == expected(scans, LIGHT).keys()
     ends: dict[int, set[str]] = {}
-    for node, to in (("mail20", RAIN), ("mail35", STORMS)):
+    for stream, to in (("storms.storm20", RAIN), ("storms.storm35", STORMS)):
         for scan, event_id in mailed(mail, to).items():
-            ends.setdefault(scan, set()).add(f"hw:storms.{node}.v1/{node}/{event_id}")
+            ends.setdefault(scan, set()).add(f"hw:streams/{stream}/{event_id}")
     for stream in ("forecasts", "storms.cluster35"):
         for scan, event in of(host, stream).items():
             if stream == "forecasts" or not event["number"]:

@@ -233,8 +233,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         with tempfile.TemporaryDirectory() as scratch, session() as spark:
-            # Eleven queries that look for events all the time keep each other from working.
-            spark.conf.set("spark.sql.streaming.pollingDelay", "100ms")
             seen = run(given.folder or scratch, seconds=given.seconds, size=given.size, spark=spark)
     except HeadwaterError as error:
         print(f"error: {error}", file=sys.stderr)
