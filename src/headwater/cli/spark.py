@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,9 +53,12 @@ def replaying(store: Store, *, always: bool = False) -> Iterator[None]:
 
 def stop(started: SparkSession) -> None:
     """Ends a session, and lets go of the functions that Spark was given to call."""
+    from py4j.protocol import Py4JError
+
     from headwater.session import let_go
 
-    started.stop()
+    with suppress(Py4JError, OSError):  # a signal to all processes may have ended Spark already
+        started.stop()
     let_go()
 
 

@@ -28,10 +28,8 @@ _AGAIN = 30.0
 class Known:
     """What this process knows of a topic."""
 
-    stable: int = -1
-    """All before is committed or taken back, when `end` was found."""
-    end: int = 0
-    """The offset after the last event."""
+    tail: tuple[int, int] | None = None
+    """The offset after the last event, and one up to which there is no other event."""
     checked: float = field(default=-_AGAIN)
 
 
@@ -41,8 +39,13 @@ _known: dict[str, Known] = {}
 class Partition:
     """The only partition of a topic."""
 
-    def __init__(self, settings: Settings, topic: str, identity: str) -> None:
+    def __init__(
+        self, settings: Settings, topic: str, identity: str, noted: Path | None = None
+    ) -> None:
         self._settings, self.topic = settings, topic
+        self._noted = noted
+        """Where the tail is written down, for when the broker has deleted it."""
+        self._low = 0
         self._known = _known.setdefault(f"{identity}/{topic}", Known())
 
     def ends(self) -> tuple[int, int]:
@@ -60,12 +63,15 @@ class Partition:
     def bounds(self) -> tuple[int, int]:
         """The offset of the first event that may be there, and that after the last."""
         low, stable = self.ends()
-        known = self._known
-        if known.stable != stable:
-            floor = known.end if 0 <= known.stable < stable else 0
-            known.end = self._after_last(max(low, floor), stable)
-            known.stable = stable
-        return low, max(low, known.end)
+        tail = self._known.tail
+        if tail is None or tail[1] != stable:
+            floor = tail[0] if tail is not None and tail[1] < stable else 0
+            if floor < low and (noted := self._read_tail()) and noted[0] <= low <= noted[1]:
+                # All events before were there to be read; that their marks are gone is no loss.
+                low = floor = noted[0]
+            tail = self._after_last(max(low, floor), stable), stable
+            self._note(tail)
+        return min(low, tail[0]), tail[0]
 
     def _after_last(self, floor: int, stable: int) -> int:
         """The offset after the last event, looked for from the end backwards."""
