@@ -66,7 +66,7 @@ FLOWS = {
     "operators": "{map: {from: events, columns: {twice: n * 2}, keep: [n, at]}}",
     "functions": f"{{function: {{from: events, call: '{_HERE}:twice', schema: twice bigint, "
     f"{_ARROW}}}}}",
-    "jobs": f"{{job: {{from: events, call: '{_HERE}:job', slots: 2, "
+    "jobs": "{job: {from: events, call: 'headwater.bench.nothing:job', slots: 2, "
     "schema: 'n bigint, at timestamp, twice bigint'}}",
 }
 """A node of each runtime."""
@@ -75,11 +75,6 @@ FLOWS = {
 def twice(events: pa.RecordBatch) -> pa.Table:
     """A function that does next to nothing."""
     return pa.table({"twice": pa.array(events["n"].to_numpy() * 2)})
-
-
-def job(event: dict[str, Any]) -> dict[str, Any]:
-    """A job that does next to nothing."""
-    return {"n": event["n"], "at": event["at"], "twice": event["n"] * 2}
 
 
 def load(seconds: float) -> float:
@@ -130,7 +125,7 @@ def runtimes(
     for runtime, all_rates in asked.items():
         with hosting(folder) as host:
             host.deploy(flow_of(runtime, work=FLOWS[runtime]))
-            _through(host, runtime, 20 if runtime != "jobs" else 2)  # warm
+            _at_rate(host, runtime, min(100, all_rates[-1]), seconds)  # warm
             for rate in all_rates:
                 progress(f"{runtime}, {rate}/s", done, total)
                 table.rows.append(_at_rate(host, runtime, rate, seconds))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headwater.streams.declaration import Declaration, Producer
+    from headwater.streams.kafka_reading import Bounds
     from headwater.streams.log import Entry
 
 PRODUCER, VERSION = "headwater.producer", "headwater.version"
@@ -43,7 +44,9 @@ class KafkaLog:
         library()
         self._folder, self._declaration = folder, declaration
         self._settings = settings = Settings.of(declaration)
-        self._partition = Partition(settings, settings.topic, declaration.identity)
+        self._partition = Partition(
+            settings, settings.topic, declaration.identity, folder / "_tail"
+        )
         self._keys = Keys(settings, declaration.identity)
         self._writer = Writer(settings, folder, declaration.identity)
         self._counted = (0, 0, 0)
@@ -122,9 +125,12 @@ class KafkaLog:
 
     def bounds(self) -> tuple[Position, Position]:
         """The first position still there, and the end."""
+        found = self._bounds()
+        return Position.of(found.first), Position.of(found.end)
+
+    def _bounds(self) -> Bounds:
         load(self._folder, self._declaration)
-        start, end = self._partition.bounds()
-        return Position.of(start), Position.of(end)
+        return self._partition.bounds()
 
     def at(self, moment: int) -> Position:
         """The position of the first event published at a time or later."""
@@ -138,13 +144,13 @@ class KafkaLog:
         What others wrote and is no event of the stream becomes a dead letter; where nothing else is
         left, an empty batch says how far that goes.
         """
-        first, last = self.bounds()
-        if start < first:
+        first, last, low = self._bounds()
+        if int(start) < first:
             raise StreamError(
                 f"the events of stream {self._declaration.name!r} before position {first} have "
                 f"expired; read from {first} on"
             )
-        at, until = int(start), int(last if end is None else min(end, last))
+        at, until = max(int(start), low), last if end is None else min(int(end), last)
         found = self._partition.messages(at, until)
         while messages := self._next(found):
             for batch in self._batches(messages, at):
@@ -167,11 +173,11 @@ class KafkaLog:
 
     def recent(self, since: int) -> list[Counted]:
         """What was published since a time; of very many events, about."""
-        start, end = self.at(since), self.bounds()[1]
-        if start.until(end) > AT_ONCE:
-            return self._sliced(since, int(end))
+        start, (_, end, low) = self.at(since), self._bounds()
+        if end - int(start) > AT_ONCE:
+            return self._sliced(since, end)
         counts: dict[int, int] = {}
-        for messages in self._partition.messages(int(start), int(end)):
+        for messages in self._partition.messages(max(low, int(start)), end):
             for message in messages:
                 moment = message.timestamp()[1]
                 counts[moment] = counts.get(moment, 0) + 1
@@ -185,21 +191,21 @@ class KafkaLog:
             known_until, known = first, 0
         if until - known_until > AT_ONCE:
             return Count(until - first, exact=False)
-        lowest = max(known_until, int(self.bounds()[0]))
+        lowest = max(known_until, self._bounds().low)
         known += sum(map(len, self._partition.messages(lowest, until)))
         self._counted = (first, until, known)
         return Count(known)
 
     def size(self) -> int:
         """The bytes of the events as JSON, by the last of them."""
-        start, end = (int(place) for place in self.bounds())
-        first = max(start, end - AT_ONCE)
+        _, end, low = self._bounds()
+        first = max(low, end - AT_ONCE)
         lengths = [
             len(message.value() or b"")
             for messages in self._partition.messages(first, end)
             for message in messages
         ]
-        return sum(lengths) * (end - start) // max(1, end - first)
+        return sum(lengths) * max(0, end - low) // max(1, end - first)
 
     # --- inner
 

@@ -6,15 +6,19 @@ end is found by looking: it is after the last event, not after the last offset.
 
 from __future__ import annotations
 
+import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headwater.streams.errors import StreamError
+from headwater.streams.files import write_json
 from headwater.streams.kafka_client import administration, client, library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from headwater.streams.kafka_client import Settings
 
@@ -33,6 +37,17 @@ class Known:
     checked: float = field(default=-_AGAIN)
 
 
+class Bounds(NamedTuple):
+    """Where a topic begins and ends."""
+
+    first: int
+    """All events before have expired; who has read to here has lost none."""
+    end: int
+    """After the last event."""
+    low: int
+    """The first offset that can be read, which may be after `first`."""
+
+
 _known: dict[str, Known] = {}
 
 
@@ -45,7 +60,6 @@ class Partition:
         self._settings, self.topic = settings, topic
         self._noted = noted
         """Where the tail is written down, for when the broker has deleted it."""
-        self._low = 0
         self._known = _known.setdefault(f"{identity}/{topic}", Known())
 
     def ends(self) -> tuple[int, int]:
@@ -60,18 +74,18 @@ class Partition:
             raise settings.told(kafka.KafkaError(kafka.KafkaError._TIMED_OUT), "be read")
         return found
 
-    def bounds(self) -> tuple[int, int]:
-        """The offset of the first event that may be there, and that after the last."""
+    def bounds(self) -> Bounds:
+        """From where to where events are, and from where they can be read."""
         low, stable = self.ends()
         tail = self._known.tail
         if tail is None or tail[1] != stable:
             floor = tail[0] if tail is not None and tail[1] < stable else 0
-            if floor < low and (noted := self._read_tail()) and noted[0] <= low <= noted[1]:
-                # All events before were there to be read; that their marks are gone is no loss.
-                low = floor = noted[0]
-            tail = self._after_last(max(low, floor), stable), stable
-            self._note(tail)
-        return min(low, tail[0]), tail[0]
+            end = self._after_last(max(low, floor), stable)
+            if end == low:
+                end = self._before(low)
+            tail = end, stable
+            self._note(tail, low)
+        return Bounds(min(self._before(low), tail[0]), tail[0], low)
 
     def _after_last(self, floor: int, stable: int) -> int:
         """The offset after the last event, looked for from the end backwards."""
@@ -127,11 +141,13 @@ class Partition:
         It is safe before; somebody else's open transaction may keep it from being seen for longer.
         """
         until, pause = time.monotonic() + self._settings.timeout, 0.001
-        while (stable := self.ends()[1]) <= offset and time.monotonic() < until:
+        low, stable = self.ends()
+        while stable <= offset and time.monotonic() < until:
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
+            low, stable = self.ends()
         if stable == offset + 2:  # nothing but the mark of the transaction after it
-            self._known.stable, self._known.end = stable, offset + 1
+            self._note((offset + 1, stable), low)
 
     def at(self, moment: int) -> int | None:
         """The offset of the first message of a time (milliseconds) or later, if there is one."""
@@ -155,6 +171,31 @@ class Partition:
                 request_timeout=settings.timeout,
             )
             return int(told[place].result().offset)
+
+    def _note(self, tail: tuple[int, int], low: int) -> None:
+        """Know where the last event is; for when the broker deletes all, it is written down.
+
+        Who has read all is just after the last event, before the mark of its transaction. When both
+        are deleted, it has lost nothing, and is told so by this.
+        """
+        self._known.tail = tail
+        if self._noted is None:
+            return
+        before = self._read_noted()
+        held = next((gap for gap in before if gap[0] < low <= gap[1]), None)
+        with suppress(OSError):  # of one who may only read, or of a stream that was removed
+            write_json(self._noted, [tail, held] if held else [tail], sync=False)
+
+    def _before(self, low: int) -> int:
+        """The place from which to a first offset no event was ever, if that is known."""
+        return min((gap[0] for gap in self._read_noted() if gap[0] < low <= gap[1]), default=low)
+
+    def _read_noted(self) -> list[list[int]]:
+        try:
+            found: list[list[int]] = json.loads(self._noted.read_bytes()) if self._noted else []
+        except (OSError, ValueError):
+            return []
+        return found
 
     def _check(self) -> None:
         """Refuse a topic that has got more partitions: what is in them would be missed."""
