@@ -296,7 +296,9 @@ def test_on_the_command_line(tmp_path: Path, kafka: Kafka, monkeypatch: pytest.M
 def test_what_was_published_can_be_read_at_once(nums: Streams) -> None:
     for n in range(40):
         nums.publish("nums", event(n))
-        assert nums.log("nums").last().table["n"].to_pylist() == [n]  # type: ignore[union-attr]
+        last = nums.log("nums").last()
+        assert last is not None
+        assert last.table["n"].to_pylist() == [n]
 
 
 def test_consumers_and_keys(nums: Streams) -> None:
