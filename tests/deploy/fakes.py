@@ -9,10 +9,10 @@ from typing import Any
 
 from headwater import streams
 from headwater.compose import Composition
-from headwater.deploy.carried import Carried
-from headwater.deploy.job_unit import JobUnit
+from headwater.deploy.building.carried import Carried
+from headwater.deploy.monitoring.watching import Watch
 from headwater.deploy.records import Change, DeploymentFiles, InputRecord, UnitRecord
-from headwater.deploy.watching import Watch
+from headwater.deploy.units.job import JobUnit
 from headwater.runtimes.jobs import JobQueue, job_of
 
 SCHEMA = "n bigint, at timestamp"

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from headwater.compose import Composition
-from headwater.deploy.alerts import Alert, AlertFailed, alert_of
+from headwater.deploy.units.alerts import Alert, AlertFailed, alert_of
 from headwater.errors import FlowError, RunError
 from headwater.service.calls import Policy
 from tests.deploy import mail_server

@@ -238,7 +238,7 @@ def test_columns_of_inner_streams_may_change(tmp_path: Path, spark: SparkSession
 def test_a_function_that_raises_is_mended_while_the_rest_goes_on(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.deploy.query_unit._PATIENCE", (0.1,))
+    monkeypatch.setattr("headwater.deploy.units.query._PATIENCE", (0.1,))
     flow = parse(
         "raises",
         f"""

@@ -12,8 +12,8 @@ import pytest
 
 from headwater.compose import Composition
 from headwater.compose.kinds import Filter
-from headwater.deploy.accounts import load
-from headwater.deploy.counting import Counter
+from headwater.deploy.monitoring.accounts import load
+from headwater.deploy.monitoring.counting import Counter
 from tests.deploy.fakes import FakeDeployment
 
 if TYPE_CHECKING:

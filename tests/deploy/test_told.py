@@ -62,7 +62,7 @@ def receiver() -> Iterator[Receiver]:
 def test_alerts(
     tmp_path: Path, spark: SparkSession, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.deploy.alert_unit._PATIENCE", (0.2,))
+    monkeypatch.setattr("headwater.deploy.units.alert._PATIENCE", (0.2,))
     url = receiver.url
     flow = parse(
         "tell",

@@ -27,7 +27,7 @@ import headwater as hw
 from headwater import streams
 from headwater.cli.streams import app
 from headwater.compose.kinds import Filter
-from headwater.deploy.feeding import Feeder, first_since, latest_time
+from headwater.deploy.units.feeding import Feeder, first_since, latest_time
 from headwater.streams import SchemaClash, StreamError, StreamRemoved, Streams
 from headwater.streams.errors import LogUnreachable
 from headwater.streams.json_events import decode, encode

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.table import Table
 
-    from headwater.deploy.seen import Seen
+    from headwater.deploy.monitoring.seen import Seen
 
 BARS = "▁▂▃▄▅▆▇█"
 _SPARK = 30
@@ -77,7 +77,7 @@ def _print(name: str | None, flows: Path, matrix: bool, prometheus: bool, json: 
         told = _told(seen, hosted, history=True)
         print_json([encoder.dumps(told, ensure_ascii=False, indent=1), "\n"])
     elif prometheus:
-        from headwater.deploy.exporting import text
+        from headwater.deploy.monitoring.exporting import text
 
         print_json([text(each.status for each in seen)])
     elif matrix:
@@ -122,7 +122,7 @@ def effect(name: str, flows: Path, units: list[str], seconds: float) -> None:
 
 def _look(name: str | None, flows: Path) -> tuple[list[Seen], bool]:
     from headwater.deploy.mailbox import is_hosted
-    from headwater.deploy.seen import look
+    from headwater.deploy.monitoring.seen import look
 
     return look(flows, name), is_hosted(flows)
 

@@ -8,17 +8,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headwater.compose.difference import difference
-from headwater.deploy.alert_unit import AlertUnit
-from headwater.deploy.calls import named_files
-from headwater.deploy.carried import EVENT_ID, EVENT_TIME
-from headwater.deploy.cutting import Cutting
-from headwater.deploy.job_line import JobLine
-from headwater.deploy.job_unit import JobUnit
-from headwater.deploy.pieces import ALERT
-from headwater.deploy.preparing import Built, Preparing
-from headwater.deploy.query_unit import QueryUnit
+from headwater.deploy.building.calls import named_files
+from headwater.deploy.building.carried import EVENT_ID, EVENT_TIME
+from headwater.deploy.building.pieces import ALERT
+from headwater.deploy.building.preparing import Built, Preparing
+from headwater.deploy.monitoring.watching import Watch
 from headwater.deploy.records import Change, DeploymentFiles
-from headwater.deploy.watching import Watch
+from headwater.deploy.units.alert import AlertUnit
+from headwater.deploy.units.cutting import Cutting
+from headwater.deploy.units.job import JobUnit
+from headwater.deploy.units.job_line import JobLine
+from headwater.deploy.units.query import QueryUnit
 from headwater.errors import HeadwaterError, RunError
 from headwater.runtimes.jobs import job_of
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from headwater.capture.sink import BatchInfo
     from headwater.compose import Composition
+    from headwater.deploy.building.preparing import Prepared
     from headwater.deploy.host import Host
-    from headwater.deploy.preparing import Prepared
     from headwater.deploy.records import Since, UnitRecord
 
 Unit = QueryUnit | JobUnit | AlertUnit

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from headwater.capture.sink import BatchInfo
     from headwater.compose import Composition
-    from headwater.deploy.query_unit import QueryUnit
     from headwater.deploy.records import Since
+    from headwater.deploy.units.query import QueryUnit
     from headwater.streams import Streams
     from headwater.streams.files import Held
 
@@ -268,6 +268,6 @@ def _hold_patiently(path: Path) -> Held | None:
 
 def _is_idle(deployment: Deployment) -> bool:
     """Whether nothing waits or is being worked on."""
-    from headwater.deploy.measuring import is_idle
+    from headwater.deploy.monitoring.measuring import is_idle
 
     return deployment.doing is None and all(is_idle(unit) for unit in deployment.units)

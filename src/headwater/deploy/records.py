@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from headwater.deploy.carried import Carried
+from headwater.deploy.building.carried import Carried
 from headwater.streams.files import write_json, write_whole
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import headwater as hw
 from headwater.compose import Composition
 from headwater.compose.kinds import Function, Job
 from headwater.deploy import Host
-from headwater.deploy.alerts import SERVER
+from headwater.deploy.units.alerts import SERVER
 from headwater.examples.weather import flow_file, generate, plain
 from headwater.examples.weather import map as maps
 from headwater.examples.weather.forecast import forecast

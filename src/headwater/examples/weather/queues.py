@@ -23,7 +23,7 @@ from headwater.compose import Composition
 from headwater.compose.frozen import Table
 from headwater.compose.kinds import Function
 from headwater.deploy import Host
-from headwater.deploy.measuring import waiting
+from headwater.deploy.monitoring.measuring import waiting
 from headwater.errors import HeadwaterError, RunError
 from headwater.examples.weather import cascade, flow_file
 from headwater.sustain.flows import forecast_of

@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from headwater.compose.durations import microseconds
-from headwater.deploy.carried import EVENT_ID, EVENT_TIME, Carried
+from headwater.deploy.building.carried import EVENT_ID, EVENT_TIME, Carried
 from headwater.errors import HeadwaterError
 from headwater.runtimes.jobs import Event
+from headwater.streams.errors import LogUnreachable
 from headwater.streams.schema import parse
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headwater.deploy.job_line import JobLine
     from headwater.deploy.records import UnitRecord
+    from headwater.deploy.units.job_line import JobLine
     from headwater.runtimes.jobs import Job
     from headwater.streams import Streams
 
@@ -81,6 +82,8 @@ class JobUnit:
                 return 0
             try:
                 return self._feed()
+            except LogUnreachable:
+                return 0  # a broker that is silent for now
             except HeadwaterError as error:
                 self.error = f"input {self._input.node!r}: {error}"
                 return 0

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.compose.graph import Graph
 from headwater.compose.kinds import Source
-from headwater.deploy.accounts import Account, Passed, account_of, is_shared, load
-from headwater.deploy.job_unit import JobUnit
-from headwater.deploy.query_unit import QueryUnit
-from headwater.deploy.seen import HISTORY, STATUS
-from headwater.deploy.status import Version, node_rows, stream_rows, unit_row
+from headwater.deploy.monitoring.accounts import Account, Passed, account_of, is_shared, load
+from headwater.deploy.monitoring.seen import HISTORY, STATUS
+from headwater.deploy.monitoring.status import Version, node_rows, stream_rows, unit_row
+from headwater.deploy.units.job import JobUnit
+from headwater.deploy.units.query import QueryUnit
 from headwater.errors import HeadwaterError
 from headwater.streams.files import write_json, write_whole
 from headwater.sustain import Monitor, Queue, Totals

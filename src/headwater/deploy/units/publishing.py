@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.deploy.carried import EVENT_ID, EVENT_TIME
+from headwater.deploy.building.carried import EVENT_ID, EVENT_TIME
 from headwater.store.batch import TIME
 from headwater.streams.schema import parse
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from headwater.compose.composition import Composition
     from headwater.compose.plan import Plan
-    from headwater.deploy.calls import Calls
+    from headwater.deploy.building.calls import Calls
 
 
 @dataclass(frozen=True, slots=True)

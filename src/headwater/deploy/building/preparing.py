@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.compose.graph import Graph
 from headwater.compose.planning import deployable
-from headwater.deploy.calls import Calls, commands_of
-from headwater.deploy.channels import Channels
-from headwater.deploy.frames import Frames
-from headwater.deploy.pieces import Piece, pieces
-from headwater.deploy.publishing import Publishing
+from headwater.deploy.building.calls import Calls, commands_of
+from headwater.deploy.building.channels import Channels
+from headwater.deploy.building.frames import Frames
+from headwater.deploy.building.pieces import Piece, pieces
+from headwater.deploy.building.statics import Statics
 from headwater.deploy.records import InputRecord, UnitRecord
-from headwater.deploy.statics import Statics
+from headwater.deploy.units.publishing import Publishing
 from headwater.flow import nodes as steps
 from headwater.streams.declaration import Producer
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from headwater.compose import Composition
     from headwater.compose.plan import Plan
-    from headwater.deploy.carried import Carried
+    from headwater.deploy.building.carried import Carried
     from headwater.deploy.records import DeploymentFiles
     from headwater.flow.flow import Flow
     from headwater.streams import Streams

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headwater.deploy.alert_unit import AlertUnit
-from headwater.deploy.job_unit import JobUnit
-from headwater.deploy.query_unit import QueryUnit
+from headwater.deploy.units.alert import AlertUnit
+from headwater.deploy.units.job import JobUnit
+from headwater.deploy.units.query import QueryUnit
 from headwater.runtimes.jobs.states import OVER
 
 if TYPE_CHECKING:

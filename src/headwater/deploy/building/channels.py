@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.compose.kinds import Sink, Source
-from headwater.deploy.carried import EVENT_ID, EVENT_TIME, Carried
+from headwater.deploy.building.carried import EVENT_ID, EVENT_TIME, Carried
 from headwater.errors import FlowError
 from headwater.streams.declaration import Producer
 from headwater.streams.schema import parse, type_text
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from headwater.compose.plan import Plan
-    from headwater.deploy.pieces import End, Piece
+    from headwater.deploy.building.pieces import End, Piece
     from headwater.deploy.records import UnitRecord
     from headwater.streams import Streams
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headwater.deploy.feeding import first_since
-from headwater.deploy.query_unit import QueryUnit, watermark
+from headwater.deploy.units.feeding import first_since
+from headwater.deploy.units.query import QueryUnit, watermark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headwater.deploy.building.preparing import Built
     from headwater.deploy.deployment import Unit
-    from headwater.deploy.preparing import Built
     from headwater.deploy.records import Change, DeploymentFiles, InputRecord, UnitRecord
     from headwater.streams import Streams
 

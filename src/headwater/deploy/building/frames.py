@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 from headwater.columns import quoted
 from headwater.compose.frozen import thawed
 from headwater.compose.graph import Graph
-from headwater.deploy.calls import with_static
-from headwater.deploy.carried import EVENT_ID, EVENT_TIME, POSITION, Carried, longest
-from headwater.deploy.counting import steps_to_count
-from headwater.deploy.joins import joined
+from headwater.deploy.building.calls import with_static
+from headwater.deploy.building.carried import EVENT_ID, EVENT_TIME, POSITION, Carried, longest
+from headwater.deploy.building.joins import joined
+from headwater.deploy.monitoring.counting import steps_to_count
 from headwater.errors import FlowError
 from headwater.flow.flow import Flow
 from headwater.flow.frame import Frame
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
         Sql,
     )
     from headwater.compose.structures import Port
-    from headwater.deploy.calls import Calls
-    from headwater.deploy.pieces import Piece
-    from headwater.deploy.statics import Statics
+    from headwater.deploy.building.calls import Calls
+    from headwater.deploy.building.pieces import Piece
+    from headwater.deploy.building.statics import Statics
     from headwater.flow.ordering import WindowedFrame
 
 _READING = {"maxFileAge": "36500d", "maxBytesPerTrigger": str(64 << 20)}

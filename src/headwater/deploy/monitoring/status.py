@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headwater.compose.kinds import Source
-from headwater.deploy.accounts import Passed
+from headwater.deploy.monitoring.accounts import Passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from headwater.compose.graph import Graph
-    from headwater.deploy.accounts import Account
     from headwater.deploy.deployment import Unit
+    from headwater.deploy.monitoring.accounts import Account
     from headwater.deploy.records import UnitRecord
     from headwater.sustain import Forecast, Measured
 

@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headwater.deploy.alert_unit import AlertUnit
-from headwater.deploy.counting import Counts, gives_all
-from headwater.deploy.job_unit import JobUnit
+from headwater.deploy.monitoring.counting import Counts, gives_all
+from headwater.deploy.units.alert import AlertUnit
+from headwater.deploy.units.job import JobUnit
 from headwater.runtimes.jobs.states import State
 from headwater.streams.files import write_json
 from headwater.sustain import Totals
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from headwater.compose.graph import Graph
     from headwater.deploy.deployment import Unit
-    from headwater.deploy.query_unit import QueryUnit
     from headwater.deploy.records import UnitRecord
+    from headwater.deploy.units.query import QueryUnit
 
 FILE = "measured.json"
 """In a unit's folder."""

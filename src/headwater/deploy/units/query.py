@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from headwater.capture.checkpoint import Checkpoint
 from headwater.capture.run import Run
 from headwater.capture.start import start
-from headwater.deploy.accounts import load
-from headwater.deploy.counting import Counter
-from headwater.deploy.feeding import Feeder, latest_time
-from headwater.deploy.places import Places
+from headwater.deploy.monitoring.accounts import load
+from headwater.deploy.monitoring.counting import Counter
+from headwater.deploy.units.feeding import Feeder, latest_time
+from headwater.deploy.units.places import Places
 from headwater.errors import HeadwaterError, RunError
 from headwater.flow.windows import microseconds
 from headwater.spark_errors import one_line

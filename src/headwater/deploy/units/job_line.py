@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headwater.deploy.carried import EVENT_ID, EVENT_TIME, POSITION, Carried
+from headwater.deploy.building.carried import EVENT_ID, EVENT_TIME, POSITION, Carried
 from headwater.errors import RunError
 from headwater.runtimes.jobs import JobQueue, JobRuntime
 from headwater.store.batch import (

@@ -10,9 +10,9 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from headwater.deploy.alerts import alert_of
-from headwater.deploy.carried import EVENT_ID, POSITION
-from headwater.deploy.pieces import ALERT
+from headwater.deploy.building.carried import EVENT_ID, POSITION
+from headwater.deploy.building.pieces import ALERT
+from headwater.deploy.units.alerts import alert_of
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headwater.deploy.carried import Carried
+    from headwater.deploy.building.carried import Carried
     from headwater.deploy.records import UnitRecord
     from headwater.streams import Streams
 

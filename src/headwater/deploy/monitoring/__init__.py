@@ -1,0 +1,1 @@
+"""What is counted and judged while a deployment runs, and how others read it."""
