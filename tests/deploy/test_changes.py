@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import headwater as hw
-from headwater.compose.kinds import Aggregate, Filter, Function, Map, Sink
+from headwater.compose import Composition
+from headwater.compose.kinds import Aggregate, Filter, Function, Map, Sink, Source
 from headwater.errors import FlowError, RunError
 from tests.deploy.support import (
     BEGIN,
@@ -335,3 +337,52 @@ def test_a_version_keeps_the_functions_that_it_was_deployed_with(
         publish(host, 16, 20)
         settle(host)
         assert made() == {n: 100 if 12 <= n < 16 else 1 for n in range(20)}
+
+
+def test_a_source_from_outside_is_copied_once(tmp_path: Path, spark: SparkSession) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+
+    def write(first: int, last: int) -> None:
+        told = [{**event(n), "at": event(n)["at"].isoformat()} for n in range(first, last)]
+        hidden = outside / f".{first}"
+        hidden.write_text("\n".join(map(json.dumps, told)))
+        hidden.rename(outside / f"{first}.json")
+
+    source = Source(
+        format="json",
+        path=str(outside),
+        schema="n bigint, at timestamp, k string, v bigint",
+        event_time="at",
+        watermark="0 seconds",
+        id="n",
+    )
+    flow = Composition("copied").source("files", **_given(source))
+    flow = flow.add("all", Filter(inputs="files", where="n >= 0"))
+    flow = flow.add("out", Sink(inputs="all", stream="out"))
+    other = Composition("copied", {"nums": parse("x", "")["nums"]})
+    other = other.add("all", Filter(inputs="nums", where="n >= 0"))
+    other = other.add("out", Sink(inputs="all", stream="other"))
+    with host_of(tmp_path, spark) as host:
+        write(0, 5)
+        deployment = host.deploy(flow)
+        assert ids(deployment) == ["files@1", "all@1"]
+        eventually(lambda: len(rows(host, "out")) == 5)
+        with hw.open(host.store) as store:
+            row = rows(host, "out")[0]
+            back = store.backward(entity=f"hw:streams/out/{row['event_id']}")["id"].to_pylist()
+            assert back == [f"hw:copied.files.v1/files/{row['n']}"], "to the record in the file"
+        host.deploy(other)
+        write(5, 9)
+        deployment.undo()
+        assert ids(deployment)[0] == "files@1", "it goes on with what it had read"
+        eventually(lambda: len(rows(host, "out")) == 9)
+        settle(host)
+        assert sorted(numbers(host)) == list(range(9))
+        changed = flow.replace("files", replace(source, options={"mode": "FAILFAST"}))
+        with pytest.raises(FlowError, match=r"source 'files' .* another name"):
+            host.deploy(changed)
+
+
+def _given(source: Source) -> dict[str, Any]:
+    return {key: value for key, value in source.written().items() if key != "from"}

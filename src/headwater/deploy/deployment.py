@@ -236,6 +236,7 @@ class Deployment:
         for built in fresh:
             if self.files.has_unit(built.record.id):
                 built.record = self.files.unit(built.record.id)
+                built.record.ended = False  # a source that comes back goes on
             else:
                 cutting.begin(built, old)
         for built in fresh:

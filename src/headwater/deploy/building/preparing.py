@@ -21,6 +21,7 @@ from headwater.deploy.building.pieces import Piece, pieces
 from headwater.deploy.building.statics import Statics
 from headwater.deploy.records import InputRecord, UnitRecord
 from headwater.deploy.units.publishing import Publishing
+from headwater.errors import FlowError
 from headwater.flow import nodes as steps
 from headwater.streams.declaration import Producer
 
@@ -84,7 +85,10 @@ class Preparing:
         try:
             for piece in pieces(plan):
                 signature = one.signature(piece)
-                if (record := known.get(signature)) is not None:
+                record = known.get(signature)
+                if record is None and not piece.inputs:
+                    record = self._former(piece, signature)
+                if record is not None:
                     one.keep(piece, record)
                     continue
                 made.append(f"{piece.name}@{version}")
@@ -93,6 +97,19 @@ class Preparing:
             self.forget(made)
             raise
         return one.prepared
+
+    def _former(self, piece: Piece, signature: str) -> UnitRecord | None:
+        """What copied the same source before: it goes on, or all would be read a second time."""
+        copied = [r for r in self._files.units() if r.name == piece.name and not r.inputs]
+        for record in reversed(copied):
+            if record.signature == signature:
+                return record
+        if copied:
+            raise FlowError(
+                f"source {piece.name!r} of flow {copied[0].flow!r} reads from outside, and as "
+                "another source it would read everything again; give the changed one another name"
+            )
+        return None
 
     def forget(self, units: Iterable[str]) -> None:
         """Remove what was made ready and never written down."""

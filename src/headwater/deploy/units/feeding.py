@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -48,6 +49,7 @@ class Feeder:
         self.trouble: str | None = None
         """Why the stream can't be read now, if it is to be tried again."""
         self._log, self._tried = log, 0.0
+        self._lock = threading.RLock()  # asked by the host, by Spark's batches and by changes
         self._where, self._declared = streams.path(stream), streams.declaration(stream)
         folder.mkdir(parents=True, exist_ok=True)
         self._files: _Links | _Copies
@@ -62,11 +64,16 @@ class Feeder:
     @property
     def end(self) -> int:
         """The end of the stream; where nothing is left that is an event, that of the last file."""
-        end = self._reached()
-        return self._filed if end <= self.position else end
+        with self._lock:
+            end = self._reached()
+            return self._filed if end <= self.position else end
 
     def feed(self) -> int:
         """Bring what is new; how many events that are. Raises if the stream was removed."""
+        with self._lock:
+            return self._feed()
+
+    def _feed(self) -> int:
         load(self._where, self._declared)
         if self.trouble is not None and time.monotonic() - self._tried < _AGAIN:
             return 0
@@ -85,7 +92,8 @@ class Feeder:
 
     def after(self, file: str) -> int:
         """The position after a file in the folder."""
-        return self._files.after(file)
+        with self._lock:
+            return self._files.after(file)
 
     def _reached(self) -> int:
         """Where the stream ends, or did when it was reached last."""

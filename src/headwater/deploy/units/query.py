@@ -205,8 +205,9 @@ class QueryUnit:
                 self.start()
             for feeder in self.feeders.values():
                 feeder.feed()
-            self._process_all()
-            self._catch_up()
+            if self.feeders:  # what reads from outside may never come to an end
+                self._process_all()
+                self._catch_up()
         except HeadwaterError as error:
             # It can't go on. What it has not done is left to what takes its place.
             self.error = str(error)
@@ -259,6 +260,8 @@ class QueryUnit:
         return self._after(last)
 
     def _after(self, batch: int) -> dict[str, int]:
+        if not self.feeders:
+            return {}  # it reads from outside
         last = self._places.after(batch)
         return {name: self.feeders[name].after(file) for name, file in last.items()}
 
