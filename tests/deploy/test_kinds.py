@@ -171,6 +171,8 @@ def test_functions_services_and_jobs(tmp_path: Path, spark: SparkSession) -> Non
         lost: {{sink: {{from: worked.failures, stream: lost}}}}
         pairs: {{job: {{from: few, call: "{here}:batch_work", schema: total bigint, per: {{count: 2}}}}}}
         pairs_out: {{sink: {{from: pairs, stream: pairs}}}}
+        queued: {{function: {{from: few, call: "{here}:add_pandas", static: {{by: 7}}, schema: sum bigint, keep: [n, at], runtime: jobs}}}}
+        queued_out: {{sink: {{from: queued, stream: queued}}}}
         """,
     )
     with host_of(tmp_path, spark) as host:
@@ -196,7 +198,15 @@ def test_functions_services_and_jobs(tmp_path: Path, spark: SparkSession) -> Non
             )
             assert found(host, store, "lost", ["n"]) == {(12,): {12}}
             assert "twelve" in rows(host, "lost")[0]["reason"]
+            assert found(host, store, "queued", ["n", "sum"]) == expected(
+                ((n, EVENTS[n]["v"] + 7), [n]) for n in (0, 6, 12, 18)
+            )
+            assert {row["at"] for row in rows(host, "queued")} == {
+                EVENTS[n]["at"] for n in (0, 6, 12, 18)
+            }
             assert found(host, store, "pairs", ["total"]) == {(6,): {0, 6}, (30,): {12, 18}}
             # From an event on, through whatever there is.
             ends = store.forward(entity="hw:streams/nums/18")["id"].to_pylist()
-            assert {name.split("/")[1] for name in ends} == {"more", "squares", "worked", "pairs"}
+            assert {name.split("/")[1] for name in ends} == {
+                *("more", "squares", "worked", "pairs", "queued")
+            }

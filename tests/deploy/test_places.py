@@ -87,6 +87,17 @@ def test_two_streams_into_one_function_are_refused() -> None:
         pieces(flow.plan())
 
 
+def test_a_service_as_jobs_is_refused() -> None:
+    flow = parse(
+        "served",
+        """
+        asked: {service: {from: nums, target: "m:f", response: c bigint, runtime: jobs}}
+        """,
+    )
+    with pytest.raises(FlowError, match="node 'asked' .*a service can't be deployed with"):
+        pieces(flow.plan())
+
+
 def test_what_a_module_beside_the_file_is_made_of(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from helping import x\ndef f(): return x\n")
     (tmp_path / "helping.py").write_text("x = 1\n")

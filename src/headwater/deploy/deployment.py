@@ -8,6 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headwater.compose.difference import difference
+from headwater.compose.frozen import thawed
+from headwater.compose.kinds import Function
 from headwater.deploy.building.calls import named_files
 from headwater.deploy.building.carried import EVENT_ID, EVENT_TIME
 from headwater.deploy.building.pieces import ALERT
@@ -16,6 +18,7 @@ from headwater.deploy.monitoring.watching import Watch
 from headwater.deploy.records import Change, DeploymentFiles
 from headwater.deploy.units.alert import AlertUnit
 from headwater.deploy.units.cutting import Cutting
+from headwater.deploy.units.function_job import job_of_function
 from headwater.deploy.units.job import JobUnit
 from headwater.deploy.units.job_line import JobLine
 from headwater.deploy.units.query import QueryUnit
@@ -318,13 +321,13 @@ class Deployment:
         composition = self.files.composition(record.version)
         change = self.files.change(record.version)
         given, statics = self._preparing.given(record)
-        job = job_of(
-            composition,
-            record.name,
-            version=str(record.version),
-            static=statics,
-            folder=change.code or change.folder,
-        )
+        folder, node = change.code or change.folder, composition[record.name]
+        if isinstance(node, Function):
+            static = {**thawed(node.static), **statics}
+            job = job_of_function(record, node, given, static, folder)
+        else:
+            version = str(record.version)
+            job = job_of(composition, record.name, version=version, static=statics, folder=folder)
         return JobUnit(
             record, given, job, self._line(record.name), self._host.streams, self.files.save_unit
         )

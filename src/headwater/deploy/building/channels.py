@@ -160,7 +160,9 @@ class Channels:
                     "their columns"
                 )
             else:
-                own = [f for f in parse(node.schema) if f.name not in (EVENT_ID, EVENT_TIME)]
+                kept = getattr(node, "keep", ())
+                own = [f for f in parse(above.schema) if f.name in kept]
+                own += [f for f in parse(node.schema) if f.name not in (EVENT_ID, EVENT_TIME)]
                 schema = _ddl(own)
             time = above.time if above.time in [f.name for f in parse(schema)] else EVENT_TIME
             found[end.name] = Carried(fixed + schema, True, (EVENT_ID,), time, above.delay)

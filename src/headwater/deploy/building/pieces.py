@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headwater.compose.graph import Graph
-from headwater.compose.kinds import Job, Sink, Source
+from headwater.compose.kinds import Function, Job, Sink, Source
 from headwater.compose.planning import stream_of
 from headwater.errors import FlowError
 
@@ -118,7 +118,12 @@ def _copied(graph: Graph, name: str) -> bool:
 
 def _jobs(graph: Graph, plan: Plan, unit: Unit) -> Iterator[Piece]:
     """A piece for each job; the sinks that read it are streams that it publishes itself."""
-    for name in (n for n in graph.order if n in unit.nodes and isinstance(graph.nodes[n], Job)):
+    for name in (n for n in graph.order if n in unit.nodes and graph.nodes[n].kind != "sink"):
+        if not isinstance(graph.nodes[name], Job | Function):
+            raise FlowError(
+                f"node {name!r} of flow {plan.composition.name!r}: a {graph.nodes[name].kind} "
+                "can't be deployed with runtime: jobs; leave runtime out, or make it a job"
+            )
         (edge,) = _streams_in(graph, name)
         outputs: dict[End, None] = {}
         sinks = []
