@@ -386,3 +386,30 @@ def test_a_source_from_outside_is_copied_once(tmp_path: Path, spark: SparkSessio
 
 def _given(source: Source) -> dict[str, Any]:
     return {key: value for key, value in source.written().items() if key != "from"}
+
+
+def test_a_version_that_can_not_be_had_any_more_is_given_up(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """The host died just after a version was wanted, and what it needs is gone since."""
+    flow = parse("lost", FLOW)
+    with host_of(tmp_path, spark) as host:
+        deployment = host.deploy(flow)
+        other = parse("also", FLOW.replace("stream: out", "stream: also"))
+        host.deploy(other)
+        node = flow["added"]
+        assert isinstance(node, Function)
+        wrong = flow.replace("added", replace(node, call=f"{HERE}:no_such"))
+        now = deployment.files.change(1)
+        units = ["all@1", "added@2"]
+        deployment.files.save_version(replace(now, version=2, units=units, parent=1), wrong)
+        deployment.files.save_state(target=2)
+    with host_of(tmp_path, spark) as host:
+        assert "version 2 of flow 'lost' could not be carried through" in str(host.trouble)
+        publish(host, 0, 5)
+        settle(host)
+        assert sorted(numbers(host)) == sorted(numbers(host, "also")) == list(range(5))
+        host.deploy(flow.replace("added", replace(node, static={"by": 5})))
+        publish(host, 5, 8)
+        settle(host)
+        assert sorted(numbers(host)) == list(range(8))

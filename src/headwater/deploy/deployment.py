@@ -220,9 +220,7 @@ class Deployment:
         before = self.files.change(state["version"]) if state["version"] else None
         gone = [unit for unit in (before.units if before else ()) if unit not in change.units]
         if prepared is None:
-            kept = [self.files.unit(unit) for unit in change.units if self.files.has_unit(unit)]
-            composition = self.files.composition(change.version)
-            prepared = self._preparing.version(composition, change.version, change.code, kept)
+            prepared = self._prepared_again(change, gone)
         old = [self._at_work(unit) for unit in gone]
         cutting = Cutting(self.files, self._host.streams, change)
         with self._feeding:
@@ -255,6 +253,21 @@ class Deployment:
         order = {unit: place for place, unit in enumerate(change.units)}
         with self._feeding:
             self._units = dict(sorted(self._units.items(), key=lambda u: order.get(u[0], -1)))
+
+    def _prepared_again(self, change: Change, gone: list[str]) -> Prepared:
+        """A version that a crash interrupted; one that can't be had any more is given up."""
+        kept = [self.files.unit(unit) for unit in change.units if self.files.has_unit(unit)]
+        composition = self.files.composition(change.version)
+        try:
+            return self._preparing.version(composition, change.version, change.code, kept)
+        except HeadwaterError as error:
+            given = [each for unit in gone for each in self.files.unit(unit).inputs]
+            if all(each.until is None for each in given):
+                self.files.save_state(target=self.version)
+            raise RunError(
+                f"version {change.version} of flow {self.name!r} could not be carried through: "
+                f"{error}"
+            ) from error
 
     def _at_work(self, unit: str) -> Unit:
         """A unit of the version that was; one that a crash ended is made ready to be drained."""

@@ -100,7 +100,12 @@ class Host:
             # Held as long as the host runs: units that come and go need not open it anew.
             self._writer = EmbeddedWriter.open(self.store)
             for path in sorted(self.folder.glob("*/deployment.json")):
-                self._deployment(path.parent.name).open()
+                deployment = self._deployment(path.parent.name)
+                try:
+                    deployment.open()
+                except HeadwaterError as error:  # the others are to run all the same
+                    self.trouble = f"flow {deployment.name!r}: {error}"
+                    deployment.broken[f"version {deployment.files.state()['target']}"] = str(error)
         except BaseException:
             self._let_go()
             raise
