@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from headwater.columns import quoted
 from headwater.flow.jvm import sequence
+from headwater.lowering.base import Lowering
 from headwater.lowering.plain import Plain
 from headwater.names import PREFIX
 
@@ -32,10 +33,10 @@ class _Tagged(Plain):
     """The plan of a sink over batches, in which one column can be told."""
 
     def __init__(self, sources: Sources, step: str, column: str) -> None:
-        self._frames = sources
+        # Its sources' frames are there already: it needs no session.
+        Lowering.__init__(self)
+        self._frames, self.sources = sources, {}
         self._step, self._column = step, column
-        self.sources = {}
-        self._done = {}
 
     def visit_source(self, node: nodes.Source) -> DataFrame:
         frame = self._frames.frame(node)
