@@ -135,11 +135,12 @@ class JobLine:
         self._register(writer, record, given, query_id)
         sink = writer.catalog.sink(f"{record.flow_name}/{end}")
         with writer.working("looking for results") as connection:
-            found = connection.execute(
+            # Fetched to its end: a result that is left open keeps others from the connection.
+            ((there,),) = connection.execute(
                 f"SELECT count(*) FROM result_{sink.no} WHERE {ID} IN (SELECT unnest(?::BIGINT[]))",
                 [events[EVENT_ID].to_pylist()],
-            ).fetchone()
-        if not len(events) or (found is not None and found[0]):
+            ).fetchall()
+        if there or not len(events):
             return
         rows = events.rename_columns(
             [{EVENT_ID: ID, EVENT_TIME: TIME}.get(name, name) for name in events.column_names]
