@@ -24,14 +24,18 @@ def events(batch: int) -> list[dict[str, Any]]:
     return [{"number": batch * SIZE + place} for place in range(SIZE)]
 
 
+POINTS: dict[str, tuple[Any, str]] = {
+    "write": (parquet_files, "write"),
+    "rename": (Path, "rename"),
+    "index": (index.Index, "record"),
+    "safe": (parquet, "sync_folder"),
+}
+"""What is called at each point of publishing a batch."""
+
+
 def kill_at(point: str, batch: int) -> None:
     """Arrange for this process to be killed at a point of a batch of those it still publishes."""
-    owner, name = {
-        "write": (parquet_files, "write"),
-        "rename": (Path, "rename"),
-        "index": (index.Index, "record"),
-        "safe": (parquet, "sync_folder"),
-    }[point]
+    owner, name = POINTS[point]
     former, calls = getattr(owner, name), 0
 
     def killing(*args: Any, **kwargs: Any) -> Any:

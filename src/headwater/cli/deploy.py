@@ -127,7 +127,9 @@ def run(
 
     Example: `headwater flow run --flows flows`
     """
-    if not any(flows.glob("*/deployment.json")):
+    from headwater.deploy.monitoring.seen import deployed
+
+    if not deployed(flows):
         raise RunError(f"no flow is deployed in {flows}; use `headwater flow deploy FILE`")
     with _hosting(flows, streams, store, json) as host:
         _stay(host, once, json)
@@ -316,11 +318,12 @@ def _stay(host: Host, once: bool, json: bool) -> None:
 
 
 def _files(flows: Path, name: str) -> DeploymentFiles:
+    from headwater.deploy.monitoring.seen import deployed
     from headwater.deploy.records import DeploymentFiles
 
     files = DeploymentFiles(flows / name)
     if not files.exists:
-        there = ", ".join(sorted(p.parent.name for p in flows.glob("*/deployment.json"))) or "none"
+        there = ", ".join(deployed(flows)) or "none"
         raise RunError(f"no flow {name!r} is deployed in {flows}; there is {there}")
     return files
 
@@ -371,9 +374,7 @@ def _print_effect(
 
 def _print_change(flows: Path, name: str, version: int, took: float, json: bool) -> list[str]:
     """What a change did; the units that it started."""
-    from headwater.deploy.records import DeploymentFiles
-
-    files = DeploymentFiles(flows / name)
+    files = _files(flows, name)
     change = files.change(version)
     before = [v for v in files.versions() if v < version]
     earlier = files.change(before[-1]).units if before else []

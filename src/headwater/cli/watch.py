@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headwater.cli.deploy import DEFAULT, Flows
 from headwater.cli.output import Json, console, print_json, print_rich
 
 if TYPE_CHECKING:
@@ -38,10 +39,7 @@ def watch(
         str | None,
         typer.Argument(metavar="[NAME]", help="A flow; all by default.", show_default=False),
     ] = None,
-    flows: Annotated[
-        Path,
-        typer.Option("--flows", metavar="FOLDER", help="The folder of deployed flows."),
-    ] = Path("flows"),
+    flows: Flows = DEFAULT,
     once: Annotated[bool, typer.Option("--once", help="Show it as it is now, and end.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
     matrix: Annotated[

@@ -28,7 +28,6 @@ from headwater.runtimes.jobs import job_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headwater.capture.sink import BatchInfo
     from headwater.compose import Composition
     from headwater.deploy.building.preparing import Prepared
     from headwater.deploy.host import Host
@@ -327,7 +326,6 @@ class Deployment:
             str(self._host.store),
             self._host.capture,
             self.files.save_unit,
-            self._on_batch,
         )
 
     def _job_unit(self, record: UnitRecord) -> JobUnit:
@@ -369,9 +367,6 @@ class Deployment:
             node = folder.parent.name
             if node not in self._lines:
                 self._line(node).start()
-
-    def _on_batch(self, unit: QueryUnit, info: BatchInfo) -> None:
-        self._host.measured(self, unit, info)
 
     def _doing(self, what: str) -> _Doing:
         return _Doing(self, what)

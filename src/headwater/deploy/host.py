@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING, Any
 from headwater import streams as registry
 from headwater.deploy.deployment import Deployment
 from headwater.deploy.mailbox import HOST, Mailbox
+from headwater.deploy.monitoring.seen import deployed
 from headwater.errors import HeadwaterError, RunError
 from headwater.session import adopt_or_start
 from headwater.store.embedded import EmbeddedWriter
-from headwater.streams.files import try_hold
+from headwater.streams.files import hold, try_hold
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from pyspark.sql import SparkSession
 
-    from headwater.capture.sink import BatchInfo
     from headwater.compose import Composition
     from headwater.deploy.records import Since
-    from headwater.deploy.units.query import QueryUnit
     from headwater.streams import Streams
     from headwater.streams.files import Held
 
@@ -92,15 +91,15 @@ class Host:
             )
         # Requests are for this host from here on; those before were for one that is gone.
         self._mailbox.open()
-        self._held.append(_hold_patiently(self.folder / HOST))
+        self._held.append(hold(self.folder / HOST, 5.0))
         try:
             self._polling = self.spark.conf.get(_POLLING, None)
             if self._polling is None:
                 self.spark.conf.set(_POLLING, "50ms")
             # Held as long as the host runs: units that come and go need not open it anew.
             self._writer = EmbeddedWriter.open(self.store)
-            for path in sorted(self.folder.glob("*/deployment.json")):
-                deployment = self._deployment(path.parent.name)
+            for name in deployed(self.folder):
+                deployment = self._deployment(name)
                 try:
                     deployment.open()
                 except HeadwaterError as error:  # the others are to run all the same
@@ -188,9 +187,6 @@ class Host:
         """All deployments as they are, by their names."""
         return {name: each.status() for name, each in list(self.deployments.items())}
 
-    def measured(self, deployment: Deployment, unit: QueryUnit, info: BatchInfo) -> None:
-        """A batch is done."""
-
     # --- inner --------------------------------------------------------------------------------
 
     def _deployment(self, name: str) -> Deployment:
@@ -256,19 +252,9 @@ class Host:
             return {"version": deployment.undo(tell).version}
         if action in ("stop", "resume"):
             getattr(deployment, action)()
-        elif action in ("pause", "unpause"):
-            deployment.pause(request["node"], action == "pause")
         else:
             raise RunError(f"{action!r} is nothing that a host does")
         return {"version": deployment.version}
-
-
-def _hold_patiently(path: Path) -> Held | None:
-    """Take a lock that others only take for a moment, to see whether it is held."""
-    until = time.monotonic() + 5.0
-    while (held := try_hold(path)) is None and time.monotonic() < until:
-        time.sleep(0.01)
-    return held
 
 
 def _is_idle(deployment: Deployment) -> bool:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headwater.errors import RunError
-from headwater.streams.files import try_hold, write_json
+from headwater.streams.files import is_held, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,13 +57,7 @@ class Mailbox:
 
 def is_hosted(folder: Path) -> bool:
     """Whether a host runs the flows of a folder."""
-    if not (folder / HOST).exists():
-        return False
-    held = try_hold(folder / HOST)
-    if held is None:
-        return True
-    held.close()
-    return False
+    return is_held(folder / HOST)
 
 
 def ask(

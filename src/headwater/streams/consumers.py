@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from headwater.errors import UnknownName
 from headwater.streams.declaration import require_name
 from headwater.streams.errors import StreamError
-from headwater.streams.files import Held, locked, try_hold, write_json
+from headwater.streams.files import Held, hold, is_held, locked, write_json
 from headwater.streams.positions import Position
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ class Consumers:
     def hold(self, name: str | None) -> list[Held]:
         """What marks a subscription as open; a name can have one at a time."""
         self._folder.mkdir(exist_ok=True)
-        held = [self._patiently(".reading", shared=True)]
+        held = [hold(self._folder / ".reading", _PATIENCE, shared=True)]
         if name is not None:
-            held.append(self._patiently(f".{name}.reading"))
+            held.append(hold(self._folder / f".{name}.reading", _PATIENCE))
         if None in held:
             for one in held:
                 if one is not None:
@@ -93,29 +93,12 @@ class Consumers:
 
     def reading(self) -> bool:
         """Whether any subscription is open, of whatever name."""
-        return self._is_held(".reading")
+        return is_held(self._folder / ".reading")
 
     def _read(self, name: str) -> Consumer | None:
         try:
             told = json.loads((self._folder / f"{name}.json").read_bytes())
         except FileNotFoundError:
             return None
-        reading = self._is_held(f".{name}.reading")
+        reading = is_held(self._folder / f".{name}.reading")
         return Consumer(name, Position.of(told["position"]), told["at"], reading)
-
-    def _patiently(self, name: str, *, shared: bool = False) -> Held | None:
-        until = time.monotonic() + _PATIENCE
-        while (held := try_hold(self._folder / name, shared=shared)) is None:
-            if time.monotonic() > until:
-                return None
-            time.sleep(0.01)
-        return held
-
-    def _is_held(self, name: str) -> bool:
-        if not (self._folder / name).exists():
-            return False
-        held = try_hold(self._folder / name)
-        if held is None:
-            return True
-        held.close()
-        return False

@@ -90,14 +90,7 @@ def describe(
     count = log.count(start, end)
     own_time = (last_event or {}).get(declaration.event_time or "")
     return Description(
-        name=declaration.name,
-        schema=declaration.schema,
-        event_time=declaration.event_time,
-        id=declaration.id,
-        producer=declaration.producer,
-        log=declaration.log,
-        options=dict(declaration.options),
-        created=_moment(declaration.created),
+        **_declared(declaration),
         state=state(declaration, None if last is None else last.at, now, interval),
         start=str(start),
         end=str(end),
@@ -116,14 +109,7 @@ def describe(
 def unreachable(declaration: Declaration, dead_letters: int, interval: float) -> Description:
     """A stream of which nothing but what is declared can be told now."""
     return Description(
-        name=declaration.name,
-        schema=declaration.schema,
-        event_time=declaration.event_time,
-        id=declaration.id,
-        producer=declaration.producer,
-        log=declaration.log,
-        options=dict(declaration.options),
-        created=_moment(declaration.created),
+        **_declared(declaration),
         state="unreachable",
         start="",
         end="",
@@ -179,3 +165,14 @@ def rates(
 
 def _moment(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1_000, UTC)
+
+
+def _declared(declaration: Declaration) -> dict[str, Any]:
+    """What is known of a stream without looking at its log."""
+    names = ("name", "schema", "event_time", "id", "producer", "log")
+    told = {name: getattr(declaration, name) for name in names}
+    return {
+        **told,
+        "options": dict(declaration.options),
+        "created": _moment(declaration.created),
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -91,3 +92,22 @@ def try_hold(path: Path, *, shared: bool = False) -> Held | None:
         os.close(number)
         return None
     return Held(number)
+
+
+def hold(path: Path, patience: float, *, shared: bool = False) -> Held | None:
+    """Take a lock that somebody may only be looking at: for so many seconds it is tried again."""
+    until = time.monotonic() + patience
+    while (held := try_hold(path, shared=shared)) is None and time.monotonic() <= until:
+        time.sleep(0.01)
+    return held
+
+
+def is_held(path: Path) -> bool:
+    """Whether somebody has a lock at this moment."""
+    if not path.exists():
+        return False
+    held = try_hold(path)
+    if held is None:
+        return True
+    held.close()
+    return False

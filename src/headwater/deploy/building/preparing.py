@@ -51,17 +51,10 @@ class Built:
 class Prepared:
     """A version: its units in order, of which some run already."""
 
-    composition: Composition
-    plan: Plan
     channels: Channels
     units: list[Built] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
     """The ids of units that stay as they are."""
-
-    @property
-    def fresh(self) -> list[Built]:
-        """The units that are new."""
-        return [each for each in self.units if each.record.id not in self.kept]
 
 
 class Preparing:
@@ -119,25 +112,22 @@ class Preparing:
 
     def rebuild(self, record: UnitRecord) -> Built:
         """A unit that was written down, as it is to be started again."""
-        change = self._files.change(record.version)
-        composition = self._files.composition(record.version)
-        plan = composition.plan()
-        one = _Version(self, plan, Calls(change.code))
-        piece = next(each for each in pieces(plan) if each.name == record.name)
-        for each in record.inputs:
-            one.known_from(each.stream)
+        one, piece = self._again(record)
         return Built(record, one.built(piece, record) if record.is_query else None)
 
     def given(self, record: UnitRecord) -> tuple[Carried, dict[str, Any]]:
         """What a job or an alert reads: its stream, and the values of static inputs."""
-        change = self._files.change(record.version)
+        one, piece = self._again(record)
+        carried = one.channels.carried(piece.inputs[0], record.inputs[0].stream)
+        return carried, one.values(record.name)
+
+    def _again(self, record: UnitRecord) -> tuple[_Version, Piece]:
+        """The version that brought a unit, and the unit's piece of it."""
         plan = self._files.composition(record.version).plan()
-        one = _Version(self, plan, Calls(change.code))
-        piece = next(each for each in pieces(plan) if each.name == record.name)
-        one.known_from(record.inputs[0].stream)
-        return one.channels.carried(piece.inputs[0], record.inputs[0].stream), one.values(
-            record.name
-        )
+        one = _Version(self, plan, Calls(self._files.change(record.version).code))
+        for each in record.inputs:
+            one.known_from(each.stream)
+        return one, next(each for each in pieces(plan) if each.name == record.name)
 
 
 class _Version:
@@ -149,7 +139,7 @@ class _Version:
         self._graph = Graph(plan.composition)
         self._statics = Statics(plan, calls, self._files.folder / "statics", self._spark)
         self.channels = Channels(self._streams, plan)
-        self.prepared = Prepared(plan.composition, plan, self.channels)
+        self.prepared = Prepared(self.channels)
 
     # --- what a unit is made of ---------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.deploy.building.carried import EVENT_ID, POSITION
 from headwater.deploy.building.pieces import ALERT
 from headwater.deploy.units.alerts import alert_of
+from headwater.deploy.units.reader import Reader
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _DRAIN = 30.0
 """Seconds that a change waits for alerts to be told; what takes over tells the rest."""
 
 
-class AlertUnit:
+class AlertUnit(Reader):
     """Tells of the events of a stream from one place to another."""
 
     def __init__(
@@ -42,21 +43,10 @@ class AlertUnit:
         streams: Streams,
         save: Callable[[UnitRecord], None],
     ) -> None:
-        self.record, self._given = record, given
-        self._streams, self._save = streams, save
-        (self._input,) = record.inputs
-        node = record.name.removesuffix(ALERT)
-        self._alert = alert_of(alert, flow=record.flow, node=node)
-        self.position = self._input.start
-        """All before is told."""
-        self.error: str | None = None
+        super().__init__(record, given, streams, save)
+        self._alert = alert_of(alert, flow=record.flow, node=record.name.removesuffix(ALERT))
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
-
-    @property
-    def consumer(self) -> str:
-        """Its name among the readers of its stream."""
-        return self.record.flow_name
 
     @property
     def state(self) -> str:
@@ -69,9 +59,7 @@ class AlertUnit:
 
     def start(self) -> None:
         """Go on from what was told last."""
-        known = [c for c in self._streams.consumers(self._input.stream) if c.name == self.consumer]
-        self.position = max(self.position, *(int(c.position) for c in known), 0)
-        self._streams.advance(self._input.stream, self.consumer, self.position)
+        self._resume()
         self._ending.clear()
         self._thread = threading.Thread(target=self._work, name=self.consumer, daemon=True)
         self._thread.start()
@@ -86,15 +74,6 @@ class AlertUnit:
     def feed(self) -> int:
         """It follows its stream by itself."""
         return 0
-
-    def look(self) -> None:
-        """It tries again by itself."""
-
-    def cut(self, places: dict[str, int]) -> None:
-        """Tell of no event from a place on."""
-        if self._input.until is None:
-            self._input.until = places.get(self._input.stream)
-        self._save(self.record)
 
     def drain(self) -> None:
         """Tell of all before the cut, or leave it to what takes its place."""
@@ -138,10 +117,9 @@ class AlertUnit:
             names = [name for name in batch.table.column_names if name != EVENT_ID]
             events = batch.table.select(names).to_pylist()
             self._alert.send(events, ids, self.record.version)
-            self.position = int(batch.end)
             told += len(ids)
             with suppress(HeadwaterError):
-                self._streams.advance(self._input.stream, self.consumer, self.position)
+                self._reached(int(batch.end))
         return told
 
     def _ids(self, events: pa.Table, start: int) -> list[int]:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 from headwater.compose.durations import microseconds
 from headwater.deploy.building.carried import EVENT_ID, EVENT_TIME, Carried
+from headwater.deploy.units.reader import Reader
 from headwater.errors import HeadwaterError
+from headwater.query.entities import STREAMS
 from headwater.runtimes.jobs import Event
+from headwater.runtimes.jobs.events import entity
 from headwater.streams.errors import LogUnreachable
 from headwater.streams.schema import parse
 
@@ -27,7 +30,7 @@ _AT_ONCE = 1_000
 """Events that are enqueued together."""
 
 
-class JobUnit:
+class JobUnit(Reader):
     """A version of a job: it enqueues events of its stream from one place to another."""
 
     def __init__(
@@ -39,12 +42,9 @@ class JobUnit:
         streams: Streams,
         save: Callable[[UnitRecord], None],
     ) -> None:
-        self.record, self.line, self._given = record, line, given
-        self._streams, self._save, self._job = streams, save, job
-        (self._input,) = record.inputs
+        super().__init__(record, given, streams, save)
+        self.line, self._job = line, job
         line.add(record, given)
-        self.error: str | None = None
-        self.position = self._input.start
         self.latest: float | None = None
         self._running = False
         self._lock = threading.Lock()
@@ -60,20 +60,11 @@ class JobUnit:
 
     def start(self) -> None:
         """Take events from where it was."""
-        known = [c for c in self._streams.consumers(self._input.stream) if c.name == self.consumer]
-        if known:
-            self.position = max(self._input.start, int(known[0].position))
-        elif not self.record.ended:
-            self._streams.advance(self._input.stream, self.consumer, self.position)
+        self._resume()
         if not self.record.ended:
             self.line.queue.declare(self._job)
         self.line.start()
         self._running = True
-
-    @property
-    def consumer(self) -> str:
-        """Its name among the readers of its stream."""
-        return f"{self.record.flow_name}"
 
     def feed(self) -> int:
         """Enqueue what is new; how many events that are."""
@@ -98,8 +89,7 @@ class JobUnit:
             for at in range(0, len(events), _AT_ONCE):
                 self.line.queue.enqueue(events[at : at + _AT_ONCE])
             fed += len(events)
-            self.position = int(batch.end)
-            self._streams.advance(self._input.stream, self.consumer, self.position)
+            self._reached(int(batch.end))
             self._advance()
         if fed:
             self.line.runtime.wake()
@@ -117,7 +107,7 @@ class JobUnit:
             if self._given.made:
                 row.pop(EVENT_ID, None)
                 row.pop(EVENT_TIME, None)
-            name = f"hw:streams/{self._input.stream}/{number}"
+            name = entity(STREAMS, self._input.stream, number)
             made.append(Event(number, row, name, moment))
         return made
 
@@ -125,12 +115,6 @@ class JobUnit:
         if self._job.every is not None and self.latest is not None:
             delay = (microseconds(self._given.delay or "0 seconds") or 0) / 1e6
             self.line.queue.advance(self.latest - delay)
-
-    def cut(self, places: dict[str, int]) -> None:
-        """Take no event from a place on."""
-        if self._input.until is None:
-            self._input.until = places.get(self._input.stream)
-        self._save(self.record)
 
     def drain(self) -> None:
         """Enqueue all before the cut; what is in the queue goes on in its version."""
@@ -141,9 +125,6 @@ class JobUnit:
             self.line.queue.flush()
         self.record.ended = True
         self._save(self.record)
-
-    def look(self) -> None:
-        """Nothing is to be seen to: the queue looks after itself."""
 
     def stop(self) -> None:
         """Take no more events for now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.capture.checkpoint import Checkpoint
 from headwater.capture.run import Run
@@ -47,12 +47,10 @@ class QueryUnit:
         store: str,
         capture: str,
         save: Callable[[UnitRecord], None],
-        on_batch: Callable[[QueryUnit, BatchInfo], None] | None = None,
     ) -> None:
         self.record, self.flow = record, flow
         self._folder, self._streams = folder, streams
         self._store, self._capture, self._save = store, capture, save
-        self._on_batch = on_batch
         self._lock = threading.RLock()
         self._places = Places(folder / "checkpoint")
         self._run: Run | None = None
@@ -300,16 +298,6 @@ class QueryUnit:
             self.position[stream] = position
             with suppress(StreamError):
                 self._streams.advance(stream, self.consumer, position)
-        if self._on_batch is not None:
-            self._on_batch(self, info)
-
-    def progress(self) -> dict[str, Any] | None:
-        """What Spark says of the last batch."""
-        run = self._run
-        if run is None or run.query is None or not run.active:
-            return None
-        told: Any = run.query.lastProgress
-        return dict(told) if told is not None else None
 
 
 def _ago(moment: float) -> float:
