@@ -23,6 +23,10 @@ class IdCollision(StoreError):
     """Two different records of one source carry the same id."""
 
 
+class QueryTimeout(StoreError):
+    """A query that took longer than it was given."""
+
+
 class UnknownId(HeadwaterError, KeyError):
     """No result or record has the asked id."""
 

@@ -33,6 +33,41 @@ def results(reader: Reader, sink: Sink, selection: Selection, limit: int | None 
     return united([rows], pa.schema([*fixed(*FIXED), *own.fields(sink)]))
 
 
+def page(
+    reader: Reader,
+    sink: Sink,
+    selection: Selection,
+    limit: int,
+    *,
+    newest: bool = True,
+    after: tuple[int, int] | None = None,
+) -> tuple[pa.Table, tuple[int, int] | None]:
+    """Some of the selected results by delivery, and the place after which the next ones are.
+
+    A place is a batch and a result; it stays good while results come.
+    """
+    own = Own([sink], FIXED)
+    condition, params = selection.sql()
+    way, beyond = ("DESC", "<") if newest else ("ASC", ">")
+    if after is not None:
+        seq, result = after
+        condition += f" AND ({SEQ} {beyond} ? OR ({SEQ} = ? AND result_id {beyond} ?))"
+        params = [*params, seq, seq, result]
+    columns = ", ".join(quoted(name) for name in (*FIXED, *own.names(sink).values(), SEQ))
+    rows = ask(
+        reader,
+        f"SELECT {columns} FROM {view(sink)} WHERE {condition} "
+        f"ORDER BY {SEQ} {way}, result_id {way} LIMIT {int(limit) + 1}",
+        params,
+        selection,
+    )
+    shown = rows.slice(0, limit)
+    last = None
+    if rows.num_rows > limit:
+        last = (shown[SEQ][-1].as_py(), shown["result_id"][-1].as_py())
+    return united([shown], pa.schema([*fixed(*FIXED), *own.fields(sink)])), last
+
+
 def exists(reader: Reader, sink: Sink, result_id: int) -> bool:
     """Whether the sink has this result."""
     sql = f"SELECT 1 AS one FROM result_{sink.no} WHERE {ID} = ?"

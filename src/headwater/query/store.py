@@ -20,9 +20,9 @@ from headwater.query import (
     stats,
     workflow,
 )
-from headwater.query import graph as graphs
 from headwater.query.edges import Edges
 from headwater.query.jobs import JobQueries
+from headwater.query.live_queries import LiveQueries, one_id
 from headwater.query.predicate import Selection, Time
 from headwater.store import ids as record_ids
 from headwater.store.catalog import Catalog, Sink, Source
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from headwater.export.files import Target
     from headwater.flow.flow import Flow
     from headwater.query.erasing import EraseReport
-    from headwater.query.follow import GraphChange, Match
+    from headwater.query.follow import Match
     from headwater.query.marks import MarkReport
     from headwater.query.stats import Stats
     from headwater.replay.result import ReplayedResult
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 ResultIds: TypeAlias = "int | Sequence[int] | pa.Array | pa.ChunkedArray"
 
 
-class Store(JobQueries):
+class Store(JobQueries, LiveQueries):
     """Results, the source records they came from, and the results that records reached.
 
     Answers are `pyarrow.Table`s; times are UTC.
@@ -71,6 +71,23 @@ class Store(JobQueries):
         """
         selection = Selection.of(None, where, since, until)
         return results.results(self._reader, self._sink(sink), selection, limit)
+
+    def results_page(
+        self,
+        sink: str | None = None,
+        *,
+        where: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        limit: int = 100,
+        newest: bool = True,
+        after: tuple[int, int] | None = None,
+    ) -> tuple[pa.Table, tuple[int, int] | None]:
+        """Some results of a sink, the newest first, and the place after which to go on, if any."""
+        selection = Selection.of(None, where, since, until)
+        return results.page(
+            self._reader, self._sink(sink), selection, limit, newest=newest, after=after
+        )
 
     def backward(
         self,
@@ -175,9 +192,9 @@ class Store(JobQueries):
             raise HeadwaterError(
                 f"sink {sink!r} was captured with capture='none': its results have no provenance"
             )
-        erasing.require_not_erased(self._reader, known, [_result_id(result_id)])
+        erasing.require_not_erased(self._reader, known, [one_id(result_id)])
         records = self.backward(sink, result_id)
-        return replay_result(self._edges.engine, known, _result_id(result_id), records, steps=steps)
+        return replay_result(self._edges.engine, known, one_id(result_id), records, steps=steps)
 
     def why_not(self, source: str, id: object, *, sink: str | None = None) -> pa.Table:
         """What became of a record on its way to each sink, and why it is in no result there.
@@ -201,67 +218,6 @@ class Store(JobQueries):
         below = tuple(one for one in self._catalog.sinks if one.flow == known.flow)
         sinks = below if sink is None else (self._sink(sink),)
         return why_not.why_not(self._edges, known, sinks, asked)
-
-    def graph(self, *, at: Time | None = None, flow: str | None = None) -> graphs.Graph:
-        """The live graph: `.vertices`, `.edges`, `.labels`, in the order of their delivery.
-
-        `at` is a watermark: the graph as it stood when batches up to it had been committed.
-        """
-        self._refresh()
-        return graphs.graph(self._reader, self._catalog, flow, at)
-
-    def vertex(self, id: object, name: str | None = None) -> pa.Table:
-        """The vertices of the live graph with an id: when they came, and whether they are past.
-
-        `name` is the source or sink; with a source's, the id may be the user's own value.
-        """
-        found = self._live()
-        source = next((s for s in found.sources if s.name == name), None)
-        if source is not None:
-            number = record_ids.resolved(source, id, self._reader.query)
-        else:
-            number = _result_id(id)
-        return graphs.vertex(found, number, name)
-
-    def alive(self, source: str) -> pa.Table:
-        """The records in the live graph that may still reach a result: `id`, `event_time`, …"""
-        return graphs.labelled(self._reader, self._live_source(source), past=False)
-
-    def expired(self, source: str) -> pa.Table:
-        """The records in the live graph that can reach no more: `id`, `event_time`, …"""
-        return graphs.labelled(self._reader, self._live_source(source), past=True)
-
-    def unbounded(self) -> dict[str, str]:
-        """By source: the step that keeps its records alive until the flow is finished, and why."""
-        self._live()
-        return graphs.unbounded(self._reader)
-
-    def safe_offset(self, source: str) -> pa.Table:
-        """From where a source must still be kept: `event_time`, `batch`, `path`, `modified`.
-
-        What came before has no part in any result to come; where provenance is found by replays,
-        earlier results still need it. No row means that nothing is needed any more.
-        """
-        known = self._live_source(source)
-        return graphs.safe_offset(self._reader, self._catalog, known)
-
-    def follow(
-        self,
-        *,
-        after: int = 0,
-        flow: str | None = None,
-        wait: bool = True,
-        timeout: float | None = None,
-    ) -> Iterator[GraphChange]:
-        """The changes of the live graph as batches are committed, one for each batch.
-
-        `after` is the `position` of the last change that was dealt with. It goes on until the flow
-        is finished, until nothing came for `timeout` seconds, or, without `wait`, to the latest.
-        """
-        found = self._live(flow)
-        flows = sorted({sink.flow for sink in found.sinks})
-        committed = follow.batches(self._reader, flows, after, wait=wait, timeout=timeout)
-        return follow.changes(found, committed)
 
     def watch(
         self,
@@ -386,7 +342,7 @@ class Store(JobQueries):
         given = list(result_id) if isinstance(result_id, tuple) else result_id
         asked = export.Asked(
             sink=None if sink is None else self._sink(sink),
-            results=None if given is None else tuple(_result_id(one) for one in _values(given)),
+            results=None if given is None else tuple(one_id(one) for one in _values(given)),
             source=known,
             records=None if id is None else self._records(known, id),
             entity=entity,
@@ -466,15 +422,6 @@ class Store(JobQueries):
             f"{counts[1]:,} edges, {counts[2]:,} batches)"
         )
 
-    def _live(self, flow: str | None = None) -> graphs.Parts:
-        self._refresh()
-        return graphs.parts(self._reader, self._catalog, flow)
-
-    def _live_source(self, name: str) -> Source:
-        known = self._source(name)
-        self._live(known.flow)
-        return known
-
     def _refresh(self) -> None:
         self._catalog = self._edges.catalog = Catalog.read(self._reader.query)
 
@@ -510,7 +457,7 @@ class Store(JobQueries):
             return Selection.of(None, where, since, until), True
         # A tuple is several result ids, where it may be one id of a record.
         given = list(result_id) if isinstance(result_id, tuple) else result_id
-        asked = tuple(_result_id(one) for one in _values(given))
+        asked = tuple(one_id(one) for one in _values(given))
         return Selection.of(asked, where, since, until), isinstance(given, _LISTS)
 
     def _records(self, source: Source | None, id: object) -> tuple[int, ...]:
@@ -545,10 +492,3 @@ def _values(given: Any) -> list[Any]:
     if isinstance(given, np.ndarray):
         return list(given.tolist())
     return list(given) if isinstance(given, list) else [given]
-
-
-def _result_id(given: object) -> int:
-    try:
-        return int(given)  # type: ignore[call-overload, no-any-return]
-    except (TypeError, ValueError) as error:
-        raise UnknownId(f"a result id is a whole number, not {given!r}") from error

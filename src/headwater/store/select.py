@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from headwater.errors import StoreError
+from headwater.errors import QueryTimeout, StoreError
+from headwater.store import timing
 from headwater.store.failures import one_line
 
 if TYPE_CHECKING:
@@ -27,16 +28,28 @@ class Closed(Exception):
 def select(cursor: duckdb.DuckDBPyConnection, sql: str, params: Sequence[object] = ()) -> pa.Table:
     """The rows of one SELECT, run in a read-only transaction; closes the cursor."""
     try:
+        require_time()
         statements = duckdb.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise QueryFailed("only one SELECT can be asked of a store")
-        cursor.execute("BEGIN TRANSACTION READ ONLY")
-        relation = cursor.sql(sql, params=list(params))
-        return relation.to_arrow_table()
+        with timing.watched(cursor):
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            relation = cursor.sql(sql, params=list(params))
+            return relation.to_arrow_table()
     except (duckdb.ConnectionException, duckdb.InterruptException) as error:
+        require_time()
         raise Closed from error
     except duckdb.Error as error:
         raise QueryFailed(one_line(error)) from error
     finally:
         with contextlib.suppress(duckdb.Error):
             cursor.close()
+
+
+def require_time() -> None:
+    """Raise `QueryTimeout` when the time that was given for queries is over."""
+    left = timing.left()
+    if left is not None and left <= 0:
+        raise QueryTimeout(
+            "the query took too long; ask for less: fewer results, a shorter time, a condition"
+        )

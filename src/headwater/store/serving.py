@@ -21,9 +21,9 @@ from pyarrow import flight
 
 from headwater import errors
 from headwater.errors import HeadwaterError, StoreError
-from headwater.store import marks
+from headwater.store import marks, timing
 from headwater.store.schema import SERVING
-from headwater.store.select import Closed, QueryFailed, select
+from headwater.store.select import Closed, QueryFailed, require_time, select
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,19 +127,30 @@ class FlightReader:
             bearer = f"Bearer {note['token']}".encode()
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise Gone from error
-        self._options = flight.FlightCallOptions(headers=[(b"authorization", bearer)])
+        self._headers = [(b"authorization", bearer)]
+        self._options = flight.FlightCallOptions(headers=self._headers)
 
     def query(self, sql: str, params: Sequence[object] = ()) -> pa.Table:
         """The rows of one SELECT."""
+        require_time()
         try:
             ticket = flight.Ticket(_packed(sql, params))
-            return self._client.do_get(ticket, self._options).read_all()
+            return self._client.do_get(ticket, self._timed()).read_all()
+        except flight.FlightTimedOutError as error:
+            require_time()
+            raise Gone from error
         except (flight.FlightUnavailableError, flight.FlightUnauthenticatedError) as error:
             raise Gone from error
         except flight.FlightServerError as error:
             if error.extra_info:
                 raise QueryFailed(error.extra_info.decode()) from error
             raise StoreError(f"the owner of the store can't answer: {error}") from error
+
+    def _timed(self) -> flight.FlightCallOptions:
+        left = timing.left()
+        if left is None:
+            return self._options
+        return flight.FlightCallOptions(timeout=left, headers=self._headers)
 
     def apply(self, change: marks.Change) -> int:
         """Have the owner make a change; what it answers, or the error that it raises."""

@@ -1,0 +1,298 @@
+"""A part of the live graph that can be looked at: the newest results and records, up to a limit.
+
+The whole may have millions of vertices. Reading it to show some would be slow, so each part is
+chosen in the store: results first, then the records behind them, then others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.errors import HeadwaterError
+from headwater.query import marks
+from headwater.query.graph import EDGES, VERTICES, parts
+from headwater.query.live import live_flows
+from headwater.query.predicate import moment
+from headwater.store import batch as stored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from headwater.query.edges import Edges
+    from headwater.query.predicate import Time
+    from headwater.store.catalog import Sink, Source
+    from headwater.store.reader import Reader
+
+Ids = npt.NDArray[np.int64]
+
+SEEN = pa.schema([*VERTICES, ("expired", pa.bool_()), ("marked", pa.bool_())])
+"""The columns of a sample's vertices."""
+_PER_RESULT = 64
+"""Edges of one result that a sample shows at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How much of the graph there is, whether shown or not."""
+
+    vertices: int
+    edges: int
+    labels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some vertices of a flow's live graph with the edges between them, and what there is in all.
+
+    `position` is the batch up to which it goes: following the graph goes on from there.
+    """
+
+    flow: str
+    position: int
+    watermark: datetime | None
+    totals: Totals
+    vertices: pa.Table
+    edges: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The batches that are meant, as SQL over `seq`."""
+
+    after: int
+    until: int
+
+    def sql(self, column: str = "seq") -> str:
+        return f"{column} > {self.after} AND {column} <= {self.until}"
+
+
+def latest_flow(edges: Edges) -> str:
+    """The flow with a live graph that committed last."""
+    live = live_flows(edges.reader)
+    if not live:
+        raise HeadwaterError("no flow in this store keeps a live graph; start one with live=True")
+    queries = {flow.query_id: name for name, flow in live.items()}
+    rows = edges.reader.query(
+        "SELECT query_id FROM batches WHERE query_id IN (SELECT unnest(?::VARCHAR[])) "
+        "GROUP BY query_id ORDER BY max(seq) DESC LIMIT 1",
+        [list(queries)],
+    )
+    return queries[rows["query_id"][0].as_py()] if rows.num_rows else next(iter(live))
+
+
+def watermarks(edges: Edges, flow: str, limit: int) -> pa.Table:
+    """The batches of a flow, evenly thinned out: `position`, `batch`, `watermark`, `results`."""
+    query_id = _query_id(edges.reader, flow)
+    return edges.reader.query(
+        "SELECT seq AS position, batch, watermark, results FROM (SELECT *, "
+        "row_number() OVER (ORDER BY seq DESC) - 1 AS place, count(*) OVER () AS n FROM batches "
+        "WHERE query_id = ?) WHERE place % greatest(1, ceil(n / ?)::BIGINT) = 0 ORDER BY seq",
+        [query_id, limit],
+    )
+
+
+def sample(
+    edges: Edges,
+    flow: str | None = None,
+    *,
+    at: Time | None = None,
+    limit: int = 3_000,
+    after: int = 0,
+    until: int | None = None,
+) -> Sample:
+    """The newest part of a flow's live graph, now or as it stood at a watermark.
+
+    With `after` and `until` it is of what the batches between these positions added.
+    """
+    name = flow if flow is not None else latest_flow(edges)
+    found = parts(edges.reader, edges.catalog, name)
+    sinks = [sink for sink in found.sinks if not sink.is_step]
+    position, watermark = _position(edges.reader, name, at, until)
+    span = _Span(after, position)
+    results = _results(edges.reader, sinks, span, max(1, limit // 4))
+    shown = _edges(edges.reader, found.sources, sinks, results, 4 * limit)
+    records = _records(edges, found.sources, shown, span, position, limit - results.num_rows)
+    shown = _between(shown, records)
+    held = set(shown.filter(_tainted(shown, records))["result_id"].to_pylist())
+    tainted = pa.array([one in held for one in results["id"].to_pylist()], pa.bool_())
+    results = results.append_column("expired", pa.array([True] * results.num_rows, pa.bool_()))
+    vertices = pa.concat_tables(
+        [records, results.append_column("marked", tainted).select(SEEN.names).cast(SEEN)]
+    )
+    totals = _totals(edges.reader, found.sources, found.sinks, sinks, span)
+    return Sample(name, position, watermark, totals, vertices, shown)
+
+
+def _position(
+    reader: Reader, flow: str, at: Time | None, until: int | None
+) -> tuple[int, datetime | None]:
+    condition, params = "query_id = ?", list[object]([_query_id(reader, flow)])
+    if at is not None:
+        condition += " AND (watermark IS NULL OR watermark <= ?)"
+        params.append(moment(at, "at"))
+    if until is not None:
+        condition += " AND seq <= ?"
+        params.append(until)
+    rows = reader.query(
+        "SELECT coalesce(max(seq), 0) AS seq, max(watermark) AS watermark "
+        f"FROM batches WHERE {condition}",
+        params,
+    )
+    return rows["seq"][0].as_py(), rows["watermark"][0].as_py()
+
+
+def _query_id(reader: Reader, flow: str) -> str:
+    live = live_flows(reader)
+    if flow not in live:
+        known = ", ".join(live) or "none"
+        raise HeadwaterError(f"flow {flow!r} has no live graph here; those with one: {known}")
+    return live[flow].query_id
+
+
+def _results(reader: Reader, sinks: Sequence[Sink], span: _Span, limit: int) -> pa.Table:
+    each = [
+        f"(SELECT 'result' AS kind, {_text(sink.name)} AS name, {stored.ID} AS id, "
+        f"{stored.TIME} AS event_time, {stored.SEQ} AS seq FROM result_{sink.no} "
+        f"WHERE {span.sql(stored.SEQ)} ORDER BY {stored.SEQ} DESC LIMIT {limit})"
+        for sink in sinks
+    ]
+    if not each:
+        return VERTICES.empty_table().append_column("seq", pa.array([], pa.int64()))
+    return reader.query(
+        "SELECT kind, name, id, event_time, b.watermark AS delivered, b.batch, r.seq FROM "
+        f"(SELECT * FROM ({' UNION ALL '.join(each)}) ORDER BY seq DESC LIMIT {limit}) r "
+        "JOIN batches b USING (seq) ORDER BY r.seq, name, id"
+    )
+
+
+def _edges(
+    reader: Reader,
+    sources: Sequence[Source],
+    sinks: Sequence[Sink],
+    results: pa.Table,
+    limit: int,
+) -> pa.Table:
+    """The edges of some results, with the numbers of their sources."""
+    schema = pa.schema([*EDGES.remove(5).remove(4), ("source_no", pa.int16())])
+    numbers = {sink.name: sink.no for sink in sinks}
+    if not results.num_rows:
+        return schema.empty_table()
+    wanted = [numbers[name] for name in results["name"].to_pylist()]
+    # Batches as constants: a join alone would read all edges.
+    seqs = sorted(set(results["seq"].to_pylist()))
+    names = {source.no: source.name for source in sources}
+    rows = reader.query(
+        "SELECT e.source_no, e.source_id, r.name AS sink, e.result_id FROM (SELECT * FROM edges "
+        f"WHERE seq >= {seqs[0]} AND seq <= {seqs[-1]}) e JOIN (SELECT "
+        "unnest(?::SMALLINT[]) AS sink_no, unnest(?::BIGINT[]) AS result_id, "
+        "unnest(?::BIGINT[]) AS seq, unnest(?::VARCHAR[]) AS name) r "
+        "USING (sink_no, result_id, seq) QUALIFY row_number() OVER "
+        f"(PARTITION BY e.sink_no, e.result_id ORDER BY e.source_id) <= {_PER_RESULT} "
+        f"ORDER BY e.seq DESC, e.result_id, e.source_no, e.source_id LIMIT {limit}",
+        [
+            wanted,
+            results["id"].to_pylist(),
+            results["seq"].to_pylist(),
+            results["name"].to_pylist(),
+        ],
+    )
+    named = pa.array([names.get(no) for no in rows["source_no"].to_pylist()], pa.string())
+    return rows.append_column("source", named).select(schema.names).cast(schema)
+
+
+def _records(
+    edges: Edges,
+    sources: Sequence[Source],
+    shown: pa.Table,
+    span: _Span,
+    position: int,
+    room: int,
+) -> pa.Table:
+    """The records of the edges, then the newest others, as far as there is room."""
+    tables = []
+    for source in sources:
+        mine = shown.filter(pa.compute.equal(shown["source_no"], source.no))
+        tables.append(_of(edges, source, np.unique(mine["source_id"].to_numpy()), position))
+    united = pa.concat_tables([SEEN.empty_table(), *tables]).slice(0, max(0, room))
+    left = room - united.num_rows
+    for source in sources:
+        if left > 0:
+            newest = edges.reader.query(
+                f"SELECT id FROM vertices WHERE source_no = {source.no} AND {span.sql()} "
+                f"ORDER BY seq DESC, id DESC LIMIT {left + united.num_rows}"
+            )["id"].to_numpy()
+            there = united.filter(pa.compute.equal(united["name"], source.name))["id"].to_numpy()
+            fresh = newest[~np.isin(newest, there)][:left]
+            united = pa.concat_tables([united, _of(edges, source, np.sort(fresh), position)])
+            left = room - united.num_rows
+    return united
+
+
+def _of(edges: Edges, source: Source, ids: Ids, position: int) -> pa.Table:
+    """Vertices of a source by their ids, with whether they are past and whether they are marked."""
+    if not len(ids):
+        return SEEN.empty_table()
+    rows = edges.reader.query(
+        f"SELECT {_text('step' if source.is_step else 'source')} AS kind, "
+        f"{_text(source.name)} AS name, v.id, v.event_time, b.watermark AS delivered, b.batch, "
+        "EXISTS (SELECT 1 FROM labels l WHERE l.source_no = v.source_no AND l.id = v.id "
+        f"AND l.seq <= {position}) AS expired "
+        f"FROM vertices v JOIN batches b USING (seq) WHERE v.source_no = {source.no} "
+        f"AND v.seq <= {position} AND v.id IN (SELECT unnest(?::BIGINT[])) ORDER BY v.seq, v.id",
+        [ids.tolist()],
+    )
+    held = marks.pairs(edges.reader, source, among=ids)["id"].to_numpy()
+    marked = pa.array(np.isin(rows["id"].to_numpy(), held), pa.bool_())
+    return rows.append_column("marked", marked).select(SEEN.names).cast(SEEN)
+
+
+def _between(shown: pa.Table, records: pa.Table) -> pa.Table:
+    """The edges whose records are shown too."""
+    there = set(zip(records["name"].to_pylist(), records["id"].to_pylist(), strict=True))
+    ends = zip(shown["source"].to_pylist(), shown["source_id"].to_pylist(), strict=True)
+    kept = shown.filter(pa.array([end in there for end in ends], pa.bool_()))
+    return kept.drop_columns(["source_no"])
+
+
+def _tainted(shown: pa.Table, records: pa.Table) -> pa.Array:
+    """Which edges lead from a marked record."""
+    marked = records.filter(records["marked"])
+    there = set(zip(marked["name"].to_pylist(), marked["id"].to_pylist(), strict=True))
+    ends = zip(shown["source"].to_pylist(), shown["source_id"].to_pylist(), strict=True)
+    return pa.array([end in there for end in ends], pa.bool_())
+
+
+def _totals(
+    reader: Reader,
+    sources: Sequence[Source],
+    captured: Sequence[Sink],
+    sinks: Sequence[Sink],
+    span: _Span,
+) -> Totals:
+    of_sources = ", ".join(str(source.no) for source in sources) or "NULL"
+    of_sinks = ", ".join(str(sink.no) for sink in captured) or "NULL"
+    results = " + ".join(
+        f"(SELECT count(*) FROM result_{sink.no} WHERE {span.sql(stored.SEQ)})" for sink in sinks
+    )
+    counted = reader.query(
+        f"SELECT (SELECT count(*) FROM vertices WHERE source_no IN ({of_sources}) "
+        f"AND {span.sql()}) AS records, {results or 0} AS results, "
+        f"(SELECT count(*) FROM edges WHERE sink_no IN ({of_sinks}) AND {span.sql()}) AS edges, "
+        f"(SELECT count(*) FROM labels WHERE source_no IN ({of_sources}) "
+        f"AND {span.sql()}) AS labels"
+    ).to_pylist()[0]
+    return Totals(
+        counted["records"] + counted["results"],
+        counted["edges"],
+        counted["labels"] + counted["results"],
+    )
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
