@@ -1,11 +1,12 @@
 // Tables: a head that stays, its own scroll bar, rows for keyboard and mouse, cells cut at a length.
 //
-//   table({columns: [{name, type, label?, show?}], rows, onRow?, href?, actions?, caption, more?, note?, limit?, link?})
+//   table({columns: [{name, type, label?, show?, class?}], rows, key?, onRow?, href?, actions?, caption, more?, note?})
 //
 // `onRow(row)` makes rows selectable (Enter, space, arrows; c copies the row). `href(row)` gives rows an address: the first
 // cell is a link, a click anywhere follows it. `actions(row)` fills a last cell. `more()` (a promise) is behind a button.
 // `show(value, row)` of a column gives its cell's text or element. The answer is the box, with `rows(list)`,
 // `select(test)` and `foot({more, note})` to change it later: rows that stay keep their elements, and so focus and selection.
+// A row is the same if all of it is; with `key(row)` if that is, and then the cells that are other now are changed in place.
 
 import { h, fill } from "../dom.js";
 import { value as text, isTime } from "../format.js";
@@ -18,7 +19,7 @@ const IDS = /^(id|survivor|entity|.*_id)$/;
 export const isNumber = (type) => NUMBERS.test(type ?? "");
 export const isId = (name) => IDS.test(name);
 
-export function table({ columns, rows = [], onRow, href, actions, caption, more, note }) {
+export function table({ columns, rows = [], key, onRow, href, actions, caption, more, note }) {
   const body = h("tbody");
   const foot = h("div", { class: "table-foot" });
   const head = columns.map((column) =>
@@ -30,10 +31,26 @@ export function table({ columns, rows = [], onRow, href, actions, caption, more,
   let known = new Map();
   let shown = [];
 
+  const address = (row, at) => (at === 0 && href ? href(row) : null);
+
   function line(row) {
-    const cells = columns.map((column, at) => cell(column, row, at === 0 && href ? href(row) : null));
+    const cells = columns.map((column, at) => cell(column, row, said(column, row), address(row, at)));
     if (actions) cells.push(h("td", { class: "actions" }, actions(row)));
     return h("tr", { tabindex: picks ? -1 : null }, cells);
+  }
+
+  /** Change those cells of a line that say something else now. */
+  function renew(made, row) {
+    columns.forEach((column, at) => {
+      const old = made.children[at];
+      const now = said(column, row);
+      // An element that `show` gives again has changed itself, and stays where it is with its focus.
+      if (now instanceof Node ? old.contains(now) : old.said === now) return;
+      old.replaceWith(cell(column, row, now, address(row, at)));
+    });
+    if (!actions) return;
+    const now = h("td", { class: "actions" }, actions(row));
+    if (made.lastElementChild.textContent !== now.textContent) made.lastElementChild.replaceWith(now);
   }
 
   box.rows = (list) => {
@@ -42,14 +59,15 @@ export function table({ columns, rows = [], onRow, href, actions, caption, more,
     known = new Map();
     shown = list;
     const lines = list.map((row) => {
-      const base = JSON.stringify(row);
+      const base = key ? String(key(row)) : JSON.stringify(row);
       // The same row twice is two lines.
-      let key = base;
-      for (let n = 1; known.has(key); n += 1) key = `${base}#${n}`;
-      const kept = before.get(key);
+      let name = base;
+      for (let n = 1; known.has(name); n += 1) name = `${base}#${n}`;
+      const kept = before.get(name);
       const made = kept ?? line(row);
+      if (kept && key) renew(kept, row);
       if (!kept && before.size) made.classList.add("new");
-      known.set(key, made);
+      known.set(name, made);
       return made;
     });
     place(body, lines);
@@ -135,18 +153,20 @@ function place(parent, children) {
   });
 }
 
-function cell(column, row, address) {
+/** What a cell says: a text or an element. */
+const said = (column, row) => column.show?.(row[column.name], row) ?? text(row[column.name]);
+
+function cell(column, row, content, address) {
   const given = row[column.name];
-  const own = column.show?.(given, row);
-  const said = own ?? text(given);
+  const plain = typeof content === "string" ? content : null;
   const id = isId(column.name) && !column.show;
-  const nothing = said === "" || said === null;
-  const kind = [id && "id", isNumber(column.type) && !id && "right", nothing && "nothing"].filter(Boolean).join(" ");
-  const plain = typeof said === "string" ? said : null;
-  const inside = nothing ? "–" : address ? h("a", { href: address }, said) : said;
+  const kind = [id && "id", isNumber(column.type) && !id && "right", content === "" && "nothing", column.class].filter(Boolean).join(" ");
+  const inside = content === "" ? "–" : address ? h("a", { href: address }, content) : content;
   // The whole text as a title, a time as it was sent.
-  const whole = isTime(given) ? given : plain && plain.length > 24 ? plain : null;
-  return h("td", { class: kind || null, title: whole }, inside, !nothing && plain && (id || plain.length > 40) && copier(given, plain));
+  const whole = plain && isTime(given) ? given : plain && plain.length > 24 ? plain : null;
+  const made = h("td", { class: kind || null, title: whole }, inside, plain && (id || plain.length > 40) && copier(given, plain));
+  made.said = content;
+  return made;
 }
 
 function copier(given, plain) {
