@@ -25,6 +25,7 @@ from headwater.cli import (
     replay,
     results,
     run,
+    serve,
     stats,
     streams,
     why_not,
@@ -107,6 +108,7 @@ app.command()(marks.unmark)
 app.command()(marks.erase)
 app.command()(mapreduce.mapreduce)
 app.command()(publish.publish)
+app.command()(serve.serve)
 app.command()(stats.stats)
 app.command()(doctor.doctor)
 app.add_typer(flow.app, name="flow")

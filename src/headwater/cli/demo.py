@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import typer
 
 from headwater.cli.output import Json, console, print_json, print_rich, rich_table
-from headwater.cli.values import plain
 from headwater.errors import HeadwaterError
+from headwater.plain import plain
 
 MARKER = ".headwater-demo"
 """The file that says that a folder was made by the demo, which may thus remove it."""

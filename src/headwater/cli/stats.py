@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.cli.output import Json, console, print_json, print_rich, rich_table
 from headwater.cli.results import Store
-from headwater.cli.values import plain
+from headwater.plain import plain
 
 if TYPE_CHECKING:
     from headwater.query.stats import Stats

@@ -10,7 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from headwater.cli.output import Json, console, print_json, print_table
-from headwater.cli.values import parse_option, parse_time, plain, text
+from headwater.cli.values import parse_option, parse_time, text
+from headwater.plain import plain
 
 if TYPE_CHECKING:
     from headwater.streams import Description, Lag, Streams

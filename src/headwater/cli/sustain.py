@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from headwater.cli.output import Json, print_json, print_table
-from headwater.cli.values import plain
+from headwater.plain import plain
 
 if TYPE_CHECKING:
     from headwater.sustain import Forecast, Outcome

@@ -10,7 +10,8 @@ import typer
 from headwater.cli.output import Json, print_json, print_table
 from headwater.cli.results import Store
 from headwater.cli.spark import session
-from headwater.cli.values import parse_id, plain
+from headwater.cli.values import parse_id
+from headwater.plain import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa

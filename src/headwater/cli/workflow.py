@@ -12,7 +12,8 @@ import typer
 from headwater.cli.output import Json, console, print_json, print_rich, print_table, rich_table
 from headwater.cli.results import Store
 from headwater.cli.spark import replaying
-from headwater.cli.values import json_rows, plain
+from headwater.cli.values import json_rows
+from headwater.plain import plain
 
 if TYPE_CHECKING:
     from headwater.query.jobs import Diagnosis

@@ -21,7 +21,7 @@ from headwater.deploy.units.cutting import Cutting
 from headwater.deploy.units.function_job import job_of_function
 from headwater.deploy.units.job import JobUnit
 from headwater.deploy.units.job_line import JobLine
-from headwater.deploy.units.query import QueryUnit
+from headwater.deploy.units.query import QueryUnit, can_be_live
 from headwater.errors import HeadwaterError, RunError
 from headwater.runtimes.jobs import job_of
 
@@ -158,6 +158,17 @@ class Deployment:
             self.files.save_state(wanted="stopped")
             self.close()
 
+    def remove(self) -> None:
+        """End all units and forget them; streams and results stay."""
+        with self._changing, self._doing("removing"):
+            self.files.save_state(wanted="stopped")
+            self.close()
+            for record in self.files.units():
+                for each in record.inputs:
+                    with suppress(HeadwaterError):
+                        self._host.streams.forget(each.stream, record.flow_name)
+            self.files.remove()
+
     def resume(self) -> None:
         """Go on after a stop."""
         with self._changing, self._doing("starting"):
@@ -239,6 +250,11 @@ class Deployment:
                 built.record.ended = False  # a source that comes back goes on
             else:
                 cutting.begin(built, old)
+                built.record.live = (
+                    self._host.live
+                    and built.flow is not None
+                    and can_be_live(built.flow, self._host.capture)
+                )
         for built in fresh:
             self.files.save_unit(built.record)
         for built in fresh:

@@ -53,13 +53,17 @@ class Host:
         streams: str | os.PathLike[str] | None = None,
         store: str | os.PathLike[str] | None = None,
         capture: str = "eager",
+        live: bool = False,
         spark: SparkSession | None = None,
     ) -> None:
-        """`store` is by default the folder's own, `streams` as `headwater.streams.open` has it."""
+        """`store` is by default the folder's own, `streams` as `headwater.streams.open` has it.
+
+        With `live`, units that begin from now on keep a live graph of their records and results.
+        """
         self.folder = Path(os.path.abspath(folder))
         self.streams: Streams = registry.open(streams)
         self.store = Path(store) if store is not None else self.folder / "store"
-        self.capture = capture
+        self.capture, self.live = capture, live
         self._spark = spark
         self.deployments: dict[str, Deployment] = {}
         self._mailbox = Mailbox(self.folder)
@@ -174,6 +178,11 @@ class Host:
             raise RunError(f"no flow {name!r} is deployed in {self.folder}; there is {there}")
         return found
 
+    def remove(self, name: str) -> None:
+        """Stop a flow and forget it; its streams, and its results in the store, stay."""
+        self.deployment(name).remove()
+        del self.deployments[name]
+
     def drain(self, timeout: float = 600.0) -> bool:
         """Wait until all events that are published have gone through; false if it took too long."""
         until = time.monotonic() + timeout
@@ -250,6 +259,9 @@ class Host:
         deployment = self.deployment(name)
         if action == "undo":
             return {"version": deployment.undo(tell).version}
+        if action == "remove":
+            self.remove(name)
+            return {"version": 0}
         if action in ("stop", "resume"):
             getattr(deployment, action)()
         else:

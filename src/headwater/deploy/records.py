@@ -65,6 +65,8 @@ class UnitRecord:
     """By sink, the place in each stream from which on its results count."""
     live_from: dict[str, int] = field(default_factory=dict)
     """By sink, the first batch whose results count, once that is known."""
+    live: bool = False
+    """Whether it keeps a live graph: for good, as its checkpoint goes with it."""
     ended: bool = False
 
     @property
@@ -125,6 +127,11 @@ class DeploymentFiles:
     def exists(self) -> bool:
         """Whether something was deployed here."""
         return (self.folder / "deployment.json").exists()
+
+    def remove(self) -> None:
+        """Delete all of it; the first to go is what says that it is deployed."""
+        (self.folder / "deployment.json").unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     # --- which version is there, which is wanted ----------------------------------------------
 

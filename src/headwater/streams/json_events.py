@@ -40,18 +40,29 @@ def decode(texts: Sequence[bytes | None], schema: pa.Schema) -> tuple[pa.Table, 
 
     What is in an event beside the columns is left out.
     """
+    told: list[Any] = []
+    for text in texts:
+        try:
+            told.append(json.loads(text or b""))
+        except (ValueError, RecursionError):
+            told.append(None)
+    return fitted(told, schema)
+
+
+def fitted(told: Sequence[Any], schema: pa.Schema) -> tuple[pa.Table, dict[int, str]]:
+    """The same of events that are JSON's values already."""
     rows: list[dict[str, Any]] = []
     places: list[int] = []
     reasons: dict[int, str] = {}
-    decoders = {field.name: _decoder(field.type) for field in schema}
-    for place, text in enumerate(texts):
+    names = schema.names
+    decoders = {f.name: decoder for f in schema if (decoder := _decoder(f.type)) is not None}
+    for place, event in enumerate(told):
         try:
-            told = json.loads(text or b"")
-            if not isinstance(told, dict):
+            if not isinstance(event, dict):
                 raise ValueError
-            row = {name: told.get(name) for name in decoders}
+            row = {name: event.get(name) for name in names}
             for name, decoder in decoders.items():
-                if decoder is not None and row[name] is not None:
+                if row[name] is not None:
                     row[name] = decoder(row[name])
         except (ValueError, TypeError, AttributeError, RecursionError):
             reasons[place] = "not a JSON object of the stream's columns"

@@ -58,6 +58,8 @@ class Watch:
         self._written = 0.0
         self._lock = threading.RLock()
         self._saved: dict[str, Account] = {}
+        self.latest: dict[str, Any] | None = None
+        """The status as it was measured last."""
         for record in self._files.units():
             self._know(record)
             account = load(self._files.unit_folder(record.id))
@@ -68,7 +70,7 @@ class Watch:
     def tick(self, at: float | None = None) -> dict[str, Any]:
         """Measure, and write it down for others to read."""
         with self._lock:
-            told = self.status(at)
+            told = self.latest = self.status(at)
             if not self._files.exists:
                 return told
             for unit, account in self._accounts.items():

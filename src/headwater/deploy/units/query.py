@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from headwater.capture.checkpoint import Checkpoint
+from headwater.capture.choosing import choose
 from headwater.capture.run import Run
 from headwater.capture.start import start
 from headwater.deploy.monitoring.accounts import load
@@ -16,6 +17,7 @@ from headwater.deploy.units.feeding import Feeder, latest_time
 from headwater.deploy.units.places import Places
 from headwater.errors import HeadwaterError, RunError
 from headwater.flow.windows import microseconds
+from headwater.live.planning import planned
 from headwater.spark_errors import one_line
 from headwater.store.embedded import EmbeddedWriter
 from headwater.streams.errors import StreamError
@@ -96,6 +98,7 @@ class QueryUnit:
             store=self._store,
             checkpoint=str(self._folder / "checkpoint"),
             capture=self._capture,
+            live=self.record.live,
             available_now=False,
             trigger=None,
             on_batch=self._told,
@@ -298,6 +301,15 @@ class QueryUnit:
             self.position[stream] = position
             with suppress(StreamError):
                 self._streams.advance(stream, self.consumer, position)
+
+
+def can_be_live(flow: Flow, capture: str) -> bool:
+    """Whether a flow can keep a live graph; one that can't runs without."""
+    try:
+        planned(flow, choose(flow, capture, live=True), "tight", steps=False)
+    except HeadwaterError:
+        return False
+    return True
 
 
 def _ago(moment: float) -> float:

@@ -1,0 +1,179 @@
+"""What flows that come from elsewhere may not have: code, commands, files and calls at will.
+
+Whoever starts the service trusts the files that they deploy themselves. A flow that comes by REST
+is somebody else's: it has operators, and SQL that can only compute.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headwater.compose.frozen import thawed
+from headwater.compose.kinds import Function, Job, Service, Sink, Source, Sql, Static
+from headwater.compose.violations import CompositionError, Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headwater.compose import Composition, Node
+    from headwater.server.settings import Settings
+
+RULE = "permission"
+FORMATS = frozenset({"parquet", "csv", "json", "text", "orc", "rate", "rate-micro-batch"})
+"""What a source may read without code being allowed: files in the roots, and made-up events."""
+CALLS = frozenset({"reflect", "java_method", "try_reflect", "read_files"})
+"""Functions of Spark's that run code of the JVM or read files."""
+
+
+def require_permitted(composition: Composition, settings: Settings) -> None:
+    """Raise `CompositionError` with all that a flow may not have."""
+    found = tuple(refusals(composition, settings))
+    if found:
+        raise CompositionError(map(composition.origin.of, found))
+
+
+def refusals(composition: Composition, settings: Settings) -> Iterator[Violation]:
+    """All that a flow has and may not."""
+    for name, node in composition.nodes.items():
+        for text in _refused(node, settings):
+            yield Violation(RULE, text, node=name)
+
+
+def code_of(composition: Composition) -> list[str]:
+    """The nodes that run Python code or commands."""
+    return [name for name, node in composition.nodes.items() if _code(node) is not None]
+
+
+def _refused(node: Node, settings: Settings) -> Iterator[str]:
+    if not settings.allow_code and (what := _code(node)) is not None:
+        yield f"{what} is code, which the service takes with --allow-code only"
+    if isinstance(node, Source | Static) and node.format is not None:
+        yield from _reading(node, settings)
+    if isinstance(node, Service) and node.is_url:
+        yield from _calling(node.target, settings)
+    if isinstance(node, Sink) and node.alert is not None:
+        webhook = thawed(node.alert).get("webhook")
+        if webhook is not None:
+            yield from _calling(str(webhook), settings)
+    for key, text in _texts(thawed(node.written())):
+        if (wrong := unsafe(text, is_query=isinstance(node, Sql) and key == "query")) is not None:
+            yield f"{key}: {wrong}"
+
+
+def _code(node: Node) -> str | None:
+    """What of a node is code."""
+    if isinstance(node, Function):
+        return f"call: {node.call}"
+    if isinstance(node, Service) and not node.is_url:
+        return f"target: {node.target}"
+    if isinstance(node, Static) and node.call is not None:
+        return f"call: {node.call}"
+    if isinstance(node, Job):
+        return "a job"
+    return None
+
+
+def _reading(node: Source | Static, settings: Settings) -> Iterator[str]:
+    if node.format not in FORMATS and not settings.allow_code:
+        allowed = ", ".join(sorted(FORMATS))
+        yield f"format {node.format!r} is none of {allowed}; others need --allow-code"
+    for key in node.options:
+        if any(word in key.lower() for word in ("path", "location", "file", "url")):
+            yield f"option {key!r}: where files are is said with path alone"
+    if node.path is not None and not is_inside(node.path, settings.roots):
+        roots = ", ".join(map(str, settings.roots)) or "none: give --root"
+        yield f"path {node.path!r} is in none of the folders that may be read ({roots})"
+
+
+def is_inside(path: str, roots: tuple[Path, ...]) -> bool:
+    """Whether a path is in one of some folders, links followed.
+
+    >>> is_inside("data/in", (Path.cwd(),)), is_inside("../x", (Path.cwd(),))
+    (True, False)
+    >>> is_inside("s3://bucket/x", (Path.cwd(),))
+    False
+    """
+    if ":" in path or "\0" in path:
+        return False
+    # What a pattern begins with decides where it leads; one that goes up from there is refused.
+    if ".." in Path(path).parts:
+        return False
+    plain = os.path.realpath(path)
+    return any(Path(plain).is_relative_to(os.path.realpath(root)) for root in roots)
+
+
+def _calling(url: str, settings: Settings) -> Iterator[str]:
+    if not any(is_under(url, allowed) for allowed in settings.allow_urls):
+        allowed = ", ".join(settings.allow_urls) or "none"
+        yield f"{url!r} may not be called (allowed: {allowed}); see --allow-url"
+
+
+def is_under(url: str, allowed: str) -> bool:
+    """Whether an address begins with an allowed one, at the end of one of its parts.
+
+    >>> (
+    ...     is_under("http://hooks/a/b", "http://hooks/a"),
+    ...     is_under("http://hooks.evil/", "http://hooks"),
+    ... )
+    (True, False)
+    """
+    base = allowed.rstrip("/")
+    return url == base or url.startswith((f"{base}/", f"{base}?"))
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    match value:
+        case str():
+            yield key, value
+        case dict():
+            for name, item in value.items():
+                yield from _texts(item, key or str(name))
+        case list():
+            for item in value:
+                yield from _texts(item, key)
+
+
+def unsafe(text: str, *, is_query: bool = False) -> str | None:
+    """Why a text may not be handed to Spark as SQL; None where it may.
+
+    >>> unsafe("speed > 3 and upper(station) = 'KIND'")
+    >>> unsafe("reflect('java.lang.System', 'exit', 1)")
+    "'reflect' runs code"
+    """
+    from sqlglot.dialects.spark import Spark
+    from sqlglot.errors import SqlglotError
+    from sqlglot.tokenizer_core import TokenType
+
+    try:
+        tokens = Spark().tokenize(text)
+    except SqlglotError:
+        return None if not is_query else "the SQL can't be read"
+    before = None
+    for token in tokens:
+        word = token.text.casefold()
+        if word in CALLS and token.token_type != TokenType.STRING:
+            return f"{token.text!r} runs code"
+        if not is_query and token.token_type == TokenType.SELECT:
+            return "a query inside an expression is not allowed; use a sql node"
+        if before == "using" and token.token_type == TokenType.STRING:
+            return "scripts (USING '…') are not allowed"
+        before = word
+    return _foreign_table(text) if is_query else None
+
+
+def _foreign_table(text: str) -> str | None:
+    """What else than its inputs a query reads."""
+    from sqlglot import exp, parse
+    from sqlglot.errors import SqlglotError
+
+    try:
+        trees = parse(text, read="spark")
+    except SqlglotError:
+        return "the SQL can't be read"
+    for tree in trees:
+        for table in tree.find_all(exp.Table) if tree is not None else ():
+            if table.db or table.catalog or not isinstance(table.this, exp.Identifier):
+                return f"{table.sql(dialect='spark')!r} is none of the node's inputs"
+    return None

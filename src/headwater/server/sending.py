@@ -1,0 +1,77 @@
+"""Server-sent events: what is followed, sent as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from fastapi.responses import StreamingResponse
+
+from headwater.errors import HeadwaterError
+from headwater.server.answers import encoded
+from headwater.server.failures import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fastapi import Request
+
+    from headwater.server.service import Service
+
+TYPE = "text/event-stream"
+ALIVE = 15.0
+"""Seconds after which a line is sent so that nobody takes the connection for dead."""
+
+
+class Event:
+    """Something that is told, under a name and, where one can go on after it, an id."""
+
+    __slots__ = ("data", "id", "name")
+
+    def __init__(self, name: str, data: Any, id: str | None = None) -> None:
+        self.name, self.data, self.id = name, data, id
+
+    def text(self) -> str:
+        """As it is sent."""
+        place = "" if self.id is None else f"id: {self.id}\n"
+        return f"event: {self.name}\n{place}data: {encoded(self.data)}\n\n"
+
+
+def follow(
+    service: Service, request: Request, events: AsyncIterator[Event | None]
+) -> StreamingResponse:
+    """Send events as they come; None is nothing yet. An error is told, and ends it."""
+    limit = service.settings.limits.followers
+    if service.counts.followers >= limit:
+        raise Refused(503, f"{limit} connections follow already; end one first", "Busy")
+    return StreamingResponse(
+        _sent(service, request, events), media_type=TYPE, headers={"x-accel-buffering": "no"}
+    )
+
+
+async def _sent(
+    service: Service, request: Request, events: AsyncIterator[Event | None]
+) -> AsyncIterator[str]:
+    service.counts.followers += 1
+    clock = asyncio.get_running_loop().time
+    last = clock()
+    try:
+        yield ": headwater\n\n"
+        async for event in events:
+            if event is not None:
+                last = clock()
+                yield event.text()
+            elif clock() - last > ALIVE:
+                last = clock()
+                yield ": \n\n"
+            if service.ending.is_set() or await request.is_disconnected():
+                return
+    except HeadwaterError as error:
+        yield Event("trouble", {"error": str(error)}).text()
+    finally:
+        service.counts.followers -= 1
+
+
+def last_id(request: Request, given: str | None) -> str | None:
+    """Where to go on: after the last event that the client saw, or where it asks to begin."""
+    return request.headers.get("last-event-id") or given

@@ -1,0 +1,86 @@
+"""Work that would hold up the service, in threads: so much at a time, each for so long."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from headwater.errors import QueryTimeout
+from headwater.server.failures import Refused
+from headwater.store.timing import time_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headwater.server.settings import Limits
+
+Answer = TypeVar("Answer")
+
+
+class Work:
+    """Pools of threads: for queries, for what needs Spark, and for what only waits for files."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._queries = ThreadPoolExecutor(limits.workers, "headwater-query")
+        self._spark = ThreadPoolExecutor(1, "headwater-replay")
+        self._files = ThreadPoolExecutor(limits.workers * 4, "headwater-files")
+        self._changes = ThreadPoolExecutor(4, "headwater-change")
+        self._waiting = self._replaying = 0
+
+    async def query(self, call: Callable[[], Answer], seconds: float | None = None) -> Answer:
+        """Ask the store, within the time that queries have."""
+        if self._waiting >= self._limits.waiting + self._limits.workers:
+            raise Refused(503, "too many queries at once; try again", "Busy", {"retry-after": "1"})
+        self._waiting += 1
+        try:
+            limit = self._limits.seconds if seconds is None else seconds
+            return await _run(self._queries, lambda: _limited(call, limit), limit)
+        finally:
+            self._waiting -= 1
+
+    async def spark(self, call: Callable[[], Answer]) -> Answer:
+        """Do what needs Spark: one at a time."""
+        if self._replaying >= 8:
+            raise Refused(503, "too many replays at once; try again", "Busy", {"retry-after": "5"})
+        self._replaying += 1
+        try:
+            limit = self._limits.replay_seconds
+            return await _run(self._spark, lambda: _limited(call, limit), limit)
+        finally:
+            self._replaying -= 1
+
+    async def files(self, call: Callable[[], Answer]) -> Answer:
+        """Read or write streams."""
+        return await _run(self._files, call, None)
+
+    async def change(self, call: Callable[[], Answer]) -> Answer:
+        """Change what runs: it takes its time, and is never given up half way."""
+        return await asyncio.shield(_run(self._changes, call, None))
+
+    def close(self) -> None:
+        """Let go of the threads."""
+        for pool in (self._queries, self._spark, self._files, self._changes):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _limited(call: Callable[[], Answer], seconds: float) -> Answer:
+    with time_limit(seconds):
+        return call()
+
+
+async def _run(
+    pool: ThreadPoolExecutor, call: Callable[[], Answer], seconds: float | None
+) -> Answer:
+    context = contextvars.copy_context()
+    loop = asyncio.get_running_loop()
+    running = loop.run_in_executor(pool, lambda: context.run(call))
+    if seconds is None:
+        return await running
+    try:
+        # A little more than the call itself has: it may end by itself, and then says more.
+        return await asyncio.wait_for(running, seconds + 1.0)
+    except TimeoutError as error:
+        raise QueryTimeout(f"no answer within {seconds:g} s; ask for less, or later") from error
