@@ -32,22 +32,42 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Go on with an earlier demo's folder, if there is one.")
     ] = False,
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve/--no-serve", help="Show it on a web page, with traffic until Ctrl-C."
+        ),
+    ] = True,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65_535, help="The page's port.", show_default="8260, or any"),
+    ] = None,
+    speed: Annotated[
+        float, typer.Option(min=0.1, max=1_000, help="How much faster than the clock traffic is.")
+    ] = 10.0,
     json: Json = False,
 ) -> None:
-    """Run a small traffic stream and trace one alert to its reports and back.
+    """Run a small traffic stream, trace one alert to its reports and back, and show it all.
 
     Vehicles report their position every 30 seconds. An alert says that one stood still for two
-    minutes: exactly four reports are behind it. A second demo starts fresh.
+    minutes: exactly four reports are behind it. With `--no-serve` and with `--json` it ends there;
+    else a web page shows the flow at work, with more traffic for as long as it runs. A second demo
+    starts fresh.
 
     Example: `headwater demo /tmp/traffic --reports 200000`
     """
     data, store = _prepare(folder, keep, reports)
+    if serve and not json:
+        from headwater.cli.demo_page import show
+
+        show(folder, data, store, port, speed)
+        return
     _run(folder, data, store, shown=not json)
-    trace = _trace(store)
+    trace = traced(store)
     if json:
         print_json([encoder.dumps(plain(trace.as_dict(store))), "\n"])
     else:
-        _show(trace, store)
+        print_trace(trace, store)
 
 
 def _prepare(folder: Path, keep: bool, reports: int) -> tuple[Path, Path]:
@@ -120,7 +140,8 @@ class _Trace:
         }
 
 
-def _trace(store: Path) -> _Trace:
+def traced(store: Path) -> _Trace:
+    """An alert of the stream with its reports."""
     import headwater as hw
 
     with hw.open(store) as opened:
@@ -134,7 +155,8 @@ def _trace(store: Path) -> _Trace:
         return _Trace(alert, reports, report, opened.forward("reports", report))
 
 
-def _show(trace: _Trace, store: Path) -> None:
+def print_trace(trace: _Trace, store: Path) -> None:
+    """Print an alert, its reports, and the alerts of one of these."""
     out = console()
     alert = trace.alert.to_pylist()[0]
     window = alert["window"]
@@ -153,10 +175,10 @@ def _show(trace: _Trace, store: Path) -> None:
         f"\n[bold]All alerts that report {trace.report} led to[/]\n"
         f'[dim]store.forward("reports", {trace.report})[/]\n'
     )
-    known = ["window", "n", "lo", "hi"]
-    if trace.reached.column("final").null_count == trace.reached.num_rows:
-        known.append("final")  # this capture does not know it
-    print_rich(out, rich_table(trace.reached.drop_columns(known)))
+    shown = ["sink", "result_id", "event_time", "vid"]
+    if trace.reached.column("final").null_count < trace.reached.num_rows:
+        shown.insert(3, "final")  # this capture knows it
+    print_rich(out, rich_table(trace.reached.select(shown)))
     path = shlex.quote(str(store))
     out.print("\n[bold]Go on with[/]")
     for command in (

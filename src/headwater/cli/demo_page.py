@@ -1,0 +1,84 @@
+"""The demo's page: Linear Road deployed, with traffic for as long as somebody looks."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from headwater.cli.demo import print_trace, traced
+from headwater.cli.output import console
+from headwater.cli.serve import PORT, ending, require_extra, started, told
+from headwater.errors import HeadwaterError
+
+if TYPE_CHECKING:
+    from headwater.server.service import Service
+
+_PATIENCE = 300.0
+"""Seconds that the first hour of traffic may take."""
+
+
+def show(folder: Path, data: Path, store: Path, port: int | None, speed: float) -> None:
+    """Deploy the flow, run the first hour of traffic, print a trace, and serve until Ctrl-C."""
+    require_extra()
+    from headwater import streams as registry
+    from headwater.examples.live_traffic import FLOW, LiveTraffic
+    from headwater.server.settings import Settings, kept_token
+
+    out = console()
+    flows, names = folder / "flows", folder / "streams"
+    settings = Settings(token=kept_token(flows), roots=(Path(os.path.abspath(folder)),))
+    traffic = LiveTraffic(registry.open(names), pq.read_table(data), speed)
+    traffic.declare()
+    traffic.first()
+    with (
+        ending() as ended,
+        started(
+            settings, flows, names, store, "127.0.0.1", _free(port), files=(FLOW,), light=True
+        ) as (service, address),
+    ):
+        out.print("driving an hour of traffic …")
+        _await_first(service)
+        if ended.is_set():
+            return
+        trace = traced(store)
+        print_trace(trace, store)
+        traffic.start()
+        try:
+            out.print()
+            told(address, settings)
+            result = trace.result_id
+            for what, where in (
+                ("the flow at work", "/"),
+                ("that alert", f"/trace?sink=stopped&result={result}"),
+                ("records and results as they come", "/live"),
+            ):
+                out.print(f"  {what}: {address}{where}", soft_wrap=True, highlight=False)
+            ended.wait()
+        finally:
+            traffic.stop()
+
+
+def _free(port: int | None) -> int:
+    """The port that was asked for; any, where the usual one is taken."""
+    from headwater.server.running import listening
+
+    if port is not None:
+        return port
+    try:
+        listening("127.0.0.1", PORT).close()
+    except HeadwaterError:
+        return 0
+    return PORT
+
+
+def _await_first(service: Service) -> None:
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until and not service.host.drain(1.0):
+        for deployment in service.host.deployments.values():
+            for unit in deployment.units:
+                if unit.state == "failed":
+                    raise HeadwaterError(f"unit {unit.record.id}: {unit.error}")
