@@ -8,7 +8,10 @@ const VERDICTS = {
   unknown: ["none", "not known yet", 2],
   healthy: ["good", "healthy", 3],
 };
-const STATES = { running: "good", live: "good", failed: "bad", unreachable: "bad", retrying: "warn", changing: "info", starting: "info", stopped: "none", idle: "none" };
+const STATES = {
+  running: "good", live: "good", failed: "bad", unreachable: "bad", retrying: "warn", stopped: "none", idle: "none",
+  changing: "info", starting: "info", stopping: "info", removing: "info", "building up": "info",
+};
 
 export const verdictKind = (verdict) => VERDICTS[verdict]?.[0] ?? "none";
 /** Worst first. */
@@ -21,8 +24,11 @@ export const note = (kind, ...words) => h("p", { class: `note ${kind}`, role: ki
 
 /** The state of a flow of its units' states: the worst that one of them is in. */
 export function stateOf(status, listed) {
-  if (listed?.state === "changing") return "changing";
+  // What is being done goes before how it is.
+  const doing = status ? status.doing : listed?.doing;
+  if (doing) return doing in STATES ? doing : "changing";
+  if ((status ?? listed)?.wanted === "stopped") return "stopped";
   const states = new Set((status?.units ?? []).map((unit) => unit.state));
-  for (const state of ["failed", "retrying"]) if (states.has(state)) return state;
-  return listed?.state ?? (status ? status.wanted : "unknown");
+  for (const state of ["failed", "retrying", "building up"]) if (states.has(state)) return state;
+  return status?.state ?? listed?.state ?? status?.wanted ?? "unknown";
 }

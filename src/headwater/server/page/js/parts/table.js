@@ -111,7 +111,7 @@ export function table({ columns, rows = [], key, onRow, href, actions, caption, 
 
   body.addEventListener("click", (event) => {
     const one = rowOf(event);
-    if (!one || event.target.closest("button, a, input, select")) return;
+    if (!one || event.target.closest("button, a, input, select, textarea, label, details")) return;
     if (!picks) event.target.closest("td")?.classList.toggle("open");
     else if (!String(getSelection())) pick(one, event);
   });
@@ -161,7 +161,8 @@ function cell(column, row, content, address) {
   const plain = typeof content === "string" ? content : null;
   const id = isId(column.name) && !column.show;
   const kind = [id && "id", isNumber(column.type) && !id && "right", content === "" && "nothing", column.class].filter(Boolean).join(" ");
-  const inside = content === "" ? "–" : address ? h("a", { href: address }, content) : content;
+  // A text of no length is not nothing.
+  const inside = content === "" ? (given === "" ? "“”" : "–") : address ? h("a", { href: address }, content) : content;
   // The whole text as a title, a time as it was sent.
   const whole = plain && isTime(given) ? given : plain && plain.length > 24 ? plain : null;
   const made = h("td", { class: kind || null, title: whole }, inside, plain && (id || plain.length > 40) && copier(given, plain));

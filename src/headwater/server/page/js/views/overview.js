@@ -15,8 +15,8 @@ const EVERY = 5_000;
 export function mount(root, params, app) {
   const summary = h("p", { class: "lead", role: "status" });
   const room = h("div", { class: "flows" }, loading());
-  fill(root, h("div", { class: "page-head" }, h("h1", null, "Overview"),
-    h("div", { class: "end" }, h("a", { class: "button", href: "/compose" }, "Compose a flow")), summary), room);
+  const compose = h("div", { class: "end" }, h("a", { class: "button", href: "/compose" }, "Compose a flow"));
+  fill(root, h("div", { class: "page-head" }, h("h1", null, "Overview"), compose, summary), room);
 
   const cards = new Map();
   let listed = null;
@@ -28,6 +28,7 @@ export function mount(root, params, app) {
     if (over || !listed) return;
     const statuses = new Map((told?.flows ?? []).map((status) => [status.flow, status]));
     const names = [...new Set([...statuses.keys(), ...listed.keys()])];
+    // Queries come last: they are looked at among the streams.
     const flows = names.filter((name) => !listed.get(name)?.is_query);
     const queries = names.filter((name) => listed.get(name)?.is_query);
     const wanted = [...flows, ...queries];
@@ -36,6 +37,8 @@ export function mount(root, params, app) {
       card.end();
       cards.delete(name);
     }
+    // The empty state offers the same.
+    compose.hidden = !wanted.length;
     if (!wanted.length) {
       summary.textContent = "";
       fill(room, h("div", { class: "card" }, empty({

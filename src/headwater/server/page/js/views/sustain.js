@@ -108,7 +108,7 @@ export function mount(root, params, app) {
     const bursting = which("bursting");
     const failed = running.filter((unit) => unit.state === "failed");
     const unknown = which("unknown");
-    const key = JSON.stringify([flow, growing, bursting, unknown, failed.map((unit) => unit.id)]);
+    const key = JSON.stringify([flow, status.wanted, growing, bursting, unknown, failed.map((unit) => unit.id)]);
     if (says.dataset.key === key) return;
     says.dataset.key = key;
     const lines = [
@@ -119,6 +119,7 @@ export function mount(root, params, app) {
         ? note("info", "Too little has been seen to judge: verdicts need about a minute of history, and some events.")
         : note("good", `All ${many(all.length, "node")} keep up.`)),
     ].filter(Boolean);
+    if (status.wanted === "stopped") lines.splice(0, lines.length, note("info", `${flow} is stopped: these are the last numbers that were measured.`));
     fill(says, lines);
   }
 

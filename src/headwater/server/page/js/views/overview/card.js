@@ -71,8 +71,8 @@ export function flowCard(name, app, changed) {
       h("span", { class: "muted" }, row.reason ?? ""),
       h("button", { class: "button quiet icon small end", type: "button", "aria-label": "Close", onclick: () => choose(selected) }, icon("close", 12))),
     h("dl", { class: "facts wide" },
-      fact("events in", `${count(row.in)} (${rate(row.rate_in) || "0/s"})`),
-      fact("events out", `${count(row.out)} (${rate(row.rate_out) || "0/s"})`),
+      fact("events in", count(row.in)), fact("a second in", rate(row.rate_in)),
+      fact("events out", count(row.out)), fact("a second out", rate(row.rate_out)),
       fact("queue length", count(row.in_transit)), fact("expected", number(row.expected)),
       fact("service time", seconds(row.service)), fact("efficiency", percent(row.efficiency)), fact("unit", row.unit ?? "")));
   }
@@ -94,9 +94,11 @@ export function flowCard(name, app, changed) {
     const query = new URLSearchParams({ flow: name });
     fill(buttons,
       h("a", { class: "button small quiet", href: `/sustain?${query}` }, "Sustain"),
-      h("a", { class: "button small quiet", href: `/compose?${query}` }, "Compose"),
+      listed?.is_query
+        ? h("a", { class: "button small quiet", href: `/streams?${new URLSearchParams({ query: name.replace(/^query-/, "") })}` }, "Listen")
+        : h("a", { class: "button small quiet", href: `/compose?${query}` }, "Compose"),
       at > 1 && h("button", { class: "button small", type: "button",
-        onclick: () => act("undo", { title: `Undo version ${at} of ${name}?`, text: `The flow goes back to what it was in version ${at - 1}, as a version of its own. Units that are the same go on.`, action: "Undo" },
+        onclick: () => act("undo", { title: `Undo version ${at} of ${name}?`, text: `The flow becomes what it was before, as a version of its own. Units that are the same in both go on, and do not notice.`, action: "Undo" },
           (answer) => `${name} is now at version ${answer.version}`) }, icon("undo"), "Undo"),
       halted
         ? h("button", { class: "button small", type: "button", onclick: () => act("resume", null, () => `${name} goes on`) }, icon("play"), "Resume")
@@ -113,7 +115,7 @@ export function flowCard(name, app, changed) {
       fill(state, stateBadge(now));
     }
     const units = status?.units.length ?? listed?.units;
-    const said = [`version ${at}`, units ? many(units, "unit") : null, status?.doing ?? listed?.doing].filter(Boolean).join(" · ");
+    const said = [`version ${at}`, units ? many(units, "unit") : null, listed?.is_query ? "a registered query" : null, status?.doing !== now ? status?.doing : null].filter(Boolean).join(" · ");
     if (about.textContent !== said) about.textContent = said;
     offer(status, listed);
     tell(status);

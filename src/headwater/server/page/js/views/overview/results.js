@@ -42,7 +42,7 @@ function sinkTable(flow, { sink, qualified }) {
   let made = null;
   let columns = "";
 
-  function update({ rows }) {
+  function update({ rows, columns: told }) {
     const shown = rows.slice(0, MOST);
     element.classList.toggle("none", !shown.length);
     const names = [...new Set(shown.flatMap(Object.keys))];
@@ -52,7 +52,7 @@ function sinkTable(flow, { sink, qualified }) {
       if (!room.querySelector("p")) fill(room, h("p", { class: "muted" }, "No result yet."));
     } else if (names.join() !== columns || !made) {
       columns = names.join();
-      made = table({ caption: `Last results of ${sink} of ${flow}`, columns: names.map((column) => ({ name: column, type: kind(shown, column), show: column === "event_time" ? brief : undefined })), rows: shown, href: address });
+      made = table({ caption: `Last results of ${sink} of ${flow}`, columns: names.map((column) => ({ name: column, type: told?.find((one) => one.name === column)?.type ?? kind(shown, column), show: column === "event_time" ? brief : undefined })), rows: shown, href: address });
       fill(room, made);
     } else {
       made.rows(shown);

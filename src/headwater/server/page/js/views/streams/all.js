@@ -101,7 +101,7 @@ async function declare(app) {
     const input = h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...given });
     return { input, element: h("label", { class: "field" }, h("span", null, label), input, about && h("small", null, about)) };
   };
-  const name = field("Name", null, { required: true, pattern: "[A-Za-z_][A-Za-z0-9_.\\-]*", placeholder: "radar" });
+  const name = field("Name", null, { required: true, pattern: "[A-Za-z0-9][A-Za-z0-9_.\\-]{0,99}", placeholder: "radar" });
   const schema = field("Columns", "Names and types, as in SQL", { required: true, class: "mono", placeholder: "scan bigint, at timestamp, station string" });
   const at = field("Event time", "Which column says when an event happened; may be left out", { placeholder: "at" });
   const id = field("Id", "Which column names an event; else its position does", { placeholder: "scan" });

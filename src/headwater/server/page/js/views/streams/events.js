@@ -63,7 +63,10 @@ export function liveEvents({ start, path, caption, onRow, live = true, nothing }
         rows = [...data.rows.slice(-MOST).reverse(), ...rows].slice(0, MOST);
         soon();
       },
-      ended: () => tell("none", "The stream is stopped"),
+      ended: () => {
+        halt();
+        tell("none", "The stream is stopped");
+      },
       trouble: ({ error }) => tell("bad", error),
       state: (now) => (now === "open" ? tell("good", "Live") : now === "lost" ? tell("warn", "Connecting again…") : tell("bad", now)),
     });

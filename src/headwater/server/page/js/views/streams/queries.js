@@ -117,7 +117,7 @@ function target(to) {
 
 /** The form that registers a query. */
 function form(app, done) {
-  const name = h("input", { type: "text", required: true, autocomplete: "off", spellcheck: "false", pattern: "[A-Za-z_][A-Za-z0-9_]*", placeholder: "fast_cars" });
+  const name = h("input", { type: "text", required: true, autocomplete: "off", spellcheck: "false", pattern: "[A-Za-z][A-Za-z0-9_\\-]{0,80}", placeholder: "fast_cars" });
   const sql = h("textarea", { rows: 5, required: true, spellcheck: "false", placeholder: "SELECT vid, speed FROM reports WHERE speed > 90" });
   const to = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "the query's name" });
   const webhook = h("input", { type: "url", autocomplete: "off", placeholder: "https://…" });

@@ -12,15 +12,15 @@ export function nodesTable(flow) {
     columns: [
       { name: "node", label: "Node", show: (node, row) => h("span", { class: "named" }, h("strong", null, node), h("span", { class: "muted" }, row.kind)) },
       { name: "verdict", label: "Verdict", show: verdictBadge },
-      { name: "reason", label: "Because", class: "because", show: because },
       { name: "in_transit", label: "Measured", type: "bigint", show: (length) => h("strong", null, count(length ?? 0)) },
       { name: "expected", label: "Expected", type: "double", show: (given) => (given === null || given === undefined ? "" : number(given)) },
       { name: "forecast", label: "M/M/c", type: "double", show: forecast },
       { name: "bar", label: "Measured against expected", show: (given, row) => bar(row) },
+      { name: "exhaustion", label: "Full in", type: "double", show: (given) => (given === null || given === undefined ? "" : h("strong", { class: "error-text" }, seconds(given))) },
       { name: "rate_in", label: "In", type: "double", show: (given) => rate(given) },
       { name: "service", label: "Service", type: "double", show: (given) => seconds(given) },
       { name: "utilisation", label: "Busy", type: "double", show: (given, row) => bound(row, percent(row.forecast?.utilisation)) },
-      { name: "exhaustion", label: "Full in", type: "double", show: (given) => (given === null || given === undefined ? "" : h("strong", { class: "error-text" }, seconds(given))) },
+      { name: "reason", label: "Because", class: "because", show: because },
     ],
   });
   const sorted = (rows) => rows.slice().sort((a, b) => trouble(a.verdict) - trouble(b.verdict) || (a.exhaustion ?? Infinity) - (b.exhaustion ?? Infinity) || (b.in_transit ?? 0) - (a.in_transit ?? 0));
