@@ -4,8 +4,8 @@ import { s } from "../dom.js";
 import { compact, number } from "../format.js";
 import { family, kindPath } from "./kinds.js";
 
-export const WIDTH = 172;
-const GAP = 96;
+export const WIDTH = 164;
+const GAP = 84;
 const MARGIN = 30;
 const TALL = 86;
 const SHORT = 50;
@@ -14,7 +14,7 @@ const SHORT = 50;
 export function geometry(layout, live) {
   const high = live ? TALL : SHORT;
   const across = WIDTH + GAP;
-  const down = high + 42;
+  const down = high + 46;
   return {
     high,
     width: Math.max(layout.width, 1) * across - GAP + 2 * MARGIN,
@@ -130,7 +130,7 @@ export function line({ edge, points, flow, failures }) {
     s("path", { class: "fg-reach", d: path }),
     s("path", { class: "fg-line", d: path }),
     s("path", { class: "fg-head", d: `M${x - 7} ${y - 4}L${x} ${y}L${x - 7} ${y + 4}Z` }),
-    stream && s("text", { class: "fg-stream", x: (x0 + x1) / 2, y: (y0 + y1) / 2 - 6, "text-anchor": "middle" }, cut(stream, 15)),
+    stream && s("text", { class: "fg-stream", x: (x0 + x1) / 2, y: (y0 + y1) / 2 - 6, "text-anchor": "middle" }, cut(stream, 13)),
     edge.port !== usual && s("text", { class: "fg-port", x: x - 10, y: y - 6, "text-anchor": "end" }, cut(edge.port, 12)),
     failures && s("text", { class: "fg-port", x: x0 + 8, y: y0 + 12 }, edge.output));
   element.append(rate);
@@ -145,13 +145,13 @@ export function line({ edge, points, flow, failures }) {
 
 /** What is behind nodes that belong together: a shape around them and the edges between, and its title. */
 export function frame({ nodes, title, runtime, edges, geometry: { high, left, middle }, layout }) {
-  const pad = 11;
+  const pad = 10;
   const places = nodes.map((name) => layout.nodes[name]).filter(Boolean);
   if (!places.length) return null;
   const first = places.reduce((best, place) => (place.y < best.y || (place.y === best.y && place.x < best.x) ? place : best));
   return s("g", { class: `fg-frame ${runtime}` },
     s("g", { class: "fg-shade" },
       edges.map((points) => s("path", { class: "fg-bridge", d: curve(points) })),
-      places.map(({ x, y }) => s("rect", { x: left(x) - pad, y: middle(y) - high / 2 - pad - 3, width: WIDTH + 2 * pad, height: high + 2 * pad + 3, rx: 13 }))),
-    s("text", { class: "fg-frame-title", x: left(first.x), y: middle(first.y) - high / 2 - 4 }, cut(title, 30)));
+      places.map(({ x, y }) => s("rect", { x: left(x) - pad, y: middle(y) - high / 2 - 20, width: WIDTH + 2 * pad, height: high + 20 + pad, rx: 13 }))),
+    s("text", { class: "fg-frame-title", x: left(first.x), y: middle(first.y) - high / 2 - 6.5 }, cut(title, 30)));
 }

@@ -5,18 +5,18 @@
 //
 // More that may be given: `violations` (marked on their nodes), `kinds` ({name: kind}, where there is no plan), `outputs`
 // ({kind: [names]}: further outputs to drag from), `frames` ("units" | "subflows" | "none"), `onEdge(edge)`,
-// `onKey(name, event)`, `label` (what a reader is told the graph is).
+// `onKey(name, event)`, `rates` ({node: events a second}, on edges of what is not measured yet), `label` (what a reader is told the graph is).
 // Keys: arrows go along edges and up and down, Home and End to the first and last node, Enter selects, + and − zoom, 0 fits.
 
 import { fill, h, s } from "../dom.js";
 import { box, frame, geometry, healthOf, line, WIDTH } from "./flowdrawing.js";
 import { dragging } from "./flowdrag.js";
 
-const LEAST = 0.7;
+const LEAST = 0.75;
 const STEPS = [0.35, 0.5, 0.7, 0.85, 1, 1.25, 1.5, 2];
 
 export function flowGraph(given) {
-  let state = { plan: null, layout: { width: 0, height: 0, nodes: {}, edges: [] }, status: null, selected: null, violations: [], kinds: {}, outputs: {}, frames: "units", editable: false, ...given };
+  let state = { plan: null, layout: { width: 0, height: 0, nodes: {}, edges: [] }, status: null, selected: null, violations: [], kinds: {}, outputs: {}, frames: "units", rates: {}, editable: false, ...given };
   let shown = new Map();
   let lines = [];
   let size = { width: 0, height: 0 };
@@ -96,8 +96,8 @@ export function flowGraph(given) {
       one.show(row, row && healthOf(row, units));
     }
     for (const { edge, show } of lines) {
-      const own = edge.output || edge.static ? null : rows.get(edge.from)?.rate_out;
-      show(live ? (edge.stream ? streams.get(edge.stream) ?? own : own) : null);
+      const own = edge.output || edge.static ? null : rows.get(edge.from)?.rate_out ?? state.rates[edge.from];
+      show(edge.stream ? streams.get(edge.stream) ?? own : own);
     }
   }
 
@@ -229,6 +229,10 @@ export function flowGraph(given) {
     change(more) {
       state = { ...state, ...more };
       draw();
+    },
+    rates(known) {
+      state.rates = known;
+      measured();
     },
     end() {
       observer.disconnect();
