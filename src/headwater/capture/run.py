@@ -148,6 +148,7 @@ class Run:
         try:
             self._sink.close()
         finally:
+            self._sink.listener.ended(self._sink.failure)
             self._ended.set()
 
     def _raise(self) -> None:

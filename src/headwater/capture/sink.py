@@ -18,6 +18,7 @@ import pyarrow as pa
 from headwater.capture.arrivals import Arrivals
 from headwater.capture.decode import Decoded, decode, decode_records
 from headwater.capture.files import Files
+from headwater.capture.listening import NOBODY, Brought, Listener
 from headwater.capture.write import TableWriter, hand_on
 from headwater.errors import RunError
 from headwater.flow.nodes import Source
@@ -92,6 +93,7 @@ class CaptureSink:
         self.finishing = False
         """Whether the next batch is the flow's last."""
         self.silence: Silence | None = None
+        self.listener: Listener = NOBODY
         self._files = {
             source.name: Files(source.name, source.path)
             for source in flow.sources.values()
@@ -188,18 +190,30 @@ class CaptureSink:
         self._last_watermark = watermark or self._last_watermark
         if batch % self._prune_every == self._prune_every - 1:
             self._prune()
+        info = BatchInfo(
+            batch,
+            watermark,
+            committed.results,
+            committed.edges,
+            committed.records,
+            committed.vertices,
+            committed.labels,
+        )
+        self.listener.batch(info, self._brought(decoded, arrivals))
         if self._on_batch is not None:
-            self._on_batch(
-                BatchInfo(
-                    batch,
-                    watermark,
-                    committed.results,
-                    committed.edges,
-                    committed.records,
-                    committed.vertices,
-                    committed.labels,
-                )
-            )
+            self._on_batch(info)
+
+    def _brought(self, decoded: Decoded, arrivals: Mapping[str, Sequence[object]]) -> Brought:
+        seen = {s.name for s in self._flow.sources.values() if s.keep == "all"} | {*decoded.times}
+        return Brought(
+            results={name: len(part.rows) for name, part in decoded.results.items()},
+            records={
+                name: len(rows)
+                for name, rows in {**decoded.records, **decoded.times}.items()
+                if name in seen
+            },
+            files={name: len(found) for name, found in arrivals.items()},
+        )
 
     def idle_watermark(self) -> int | None:
         """The later watermark (ms) to go on with, where silence allows one and something waits."""

@@ -12,6 +12,7 @@ from headwater.capture.binding import bind, bind_once
 from headwater.capture.checkpoint import Checkpoint
 from headwater.capture.choosing import choose
 from headwater.capture.idle import Silence
+from headwater.capture.listening import NOBODY, Listener
 from headwater.capture.run import Run
 from headwater.capture.sink import BatchInfo, CaptureSink
 from headwater.errors import FlowError, RunError
@@ -49,6 +50,7 @@ def start(
     expiry: str | None = None,
     idle_after: str | None = None,
     muted: Callable[[str, int], bool] | None = None,
+    listener: Listener = NOBODY,
 ) -> Run:
     """Start a flow; what a sink gives in a `muted` batch is no result of it."""
     let_go_at_exit()
@@ -82,6 +84,7 @@ def start(
             graph = None if plan is None else going_on(plan, flow, writer, query_id)
             resolve = resolver(flow, writer, plan)
             sink = CaptureSink(flow, outputs, writer, query_id, None, on_batch, graph, resolve)
+            sink.listener = listener
             remember(store, flow)
             return _run_once(flow, outputs, sink)
     except BaseException:
@@ -114,8 +117,11 @@ def start(
             )
             sink.finishing = place.is_finishing()
             sink.silence = silence
+            sink.listener = listener
+            listener.began()
             query = _start_query(flow, outputs, sink, place, once or sink.finishing, trigger)
-        except BaseException:
+        except BaseException as error:
+            listener.ended(error)
             owner.close()
             raise
         return sink, query
@@ -250,6 +256,7 @@ def _settings(flow: Flow) -> Iterator[None]:
 
 def _run_once(flow: Flow, outputs: lowering.Outputs, sink: CaptureSink) -> Run:
     """Run a flow over batch sources: one batch, number 0. The run gives the store up."""
+    sink.listener.began()
     try:
         with _settings(flow):
             sink(outputs.df, 0)

@@ -342,6 +342,7 @@ class Deployment:
             str(self._host.store),
             self._host.capture,
             self.files.save_unit,
+            self._host.lineage,
         )
 
     def _job_unit(self, record: UnitRecord) -> JobUnit:

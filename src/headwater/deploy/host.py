@@ -55,15 +55,18 @@ class Host:
         capture: str = "eager",
         live: bool = False,
         spark: SparkSession | None = None,
+        lineage: bool | None = None,
     ) -> None:
         """`store` is by default the folder's own, `streams` as `headwater.streams.open` has it.
 
         With `live`, units that begin from now on keep a live graph of their records and results.
+        `lineage` tells of their runs in OpenLineage; by default it does where that is configured.
         """
         self.folder = Path(os.path.abspath(folder))
         self.streams: Streams = registry.open(streams)
         self.store = Path(store) if store is not None else self.folder / "store"
         self.capture, self.live = capture, live
+        self.lineage = lineage
         self._spark = spark
         self.deployments: dict[str, Deployment] = {}
         self._mailbox = Mailbox(self.folder)

@@ -162,6 +162,7 @@ class Flow:
         live: bool | Literal["steps"] = False,
         expiry: str | None = None,
         idle_after: str | None = None,
+        lineage: bool | None = None,
     ) -> Run:
         """Run the flow: results and provenance go to the store, a transaction per micro-batch.
 
@@ -177,7 +178,9 @@ class Flow:
         `expiry` says when a record is past: "tight", once the last window or partner that could
         hold it is, or "ananke", by the sum of all window sizes on the way. `idle_after` is the
         silence after which a source no longer holds the watermark back.
+        `lineage` tells of the run in OpenLineage; by default it does where that is configured.
         """
+        from headwater import lineage as openlineage
         from headwater.capture.start import start
 
         return start(
@@ -191,6 +194,7 @@ class Flow:
             live=live,
             expiry=expiry,
             idle_after=idle_after,
+            listener=openlineage.listener(self, os.fspath(store), lineage),
         )
 
     def reach(self, source: nodes.Node, sinks: Sequence[nodes.Node]) -> Reach:

@@ -17,6 +17,7 @@ from headwater.deploy.units.feeding import Feeder, latest_time
 from headwater.deploy.units.places import Places
 from headwater.errors import HeadwaterError, RunError
 from headwater.flow.windows import microseconds
+from headwater.lineage import unit_listener
 from headwater.live.planning import planned
 from headwater.spark_errors import one_line
 from headwater.store.embedded import EmbeddedWriter
@@ -49,10 +50,12 @@ class QueryUnit:
         store: str,
         capture: str,
         save: Callable[[UnitRecord], None],
+        lineage: bool | None = None,
     ) -> None:
         self.record, self.flow = record, flow
         self._folder, self._streams = folder, streams
         self._store, self._capture, self._save = store, capture, save
+        self._lineage = lineage
         self._lock = threading.RLock()
         self._places = Places(folder / "checkpoint")
         self._run: Run | None = None
@@ -103,6 +106,9 @@ class QueryUnit:
             trigger=None,
             on_batch=self._told,
             muted=self._is_muted,
+            listener=unit_listener(
+                self.flow, self._store, self._streams, self.record, self._lineage
+            ),
         )
         self.counter.follow(self._run.query)
 

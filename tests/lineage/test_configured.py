@@ -1,0 +1,108 @@
+"""Whether events are told: by the client's own configuration, and not without one."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headwater import lineage
+from headwater.capture.listening import NOBODY
+from headwater.errors import RunError
+from headwater.lineage.telling import EVERY, Teller
+from tests.lineage.test_telling import TOLD
+
+FLOW: Any = SimpleNamespace(name="traffic")
+
+
+@pytest.fixture(autouse=True)
+def _unset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import os
+
+    for name in [name for name in os.environ if name.startswith("OPENLINEAGE")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_off_without_configuration() -> None:
+    assert not lineage.is_configured()
+    assert lineage.listener(FLOW, "prov", None) is NOBODY
+    assert lineage.listener(FLOW, "prov", False) is NOBODY
+    assert isinstance(lineage.listener(FLOW, "prov", True), Teller), "asked for"
+
+
+@pytest.mark.parametrize(
+    "name", ["OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT__TYPE"]
+)
+def test_on_where_it_is_configured(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "http://localhost:5000")
+    assert isinstance(lineage.listener(FLOW, "prov", None), Teller)
+    assert lineage.listener(FLOW, "prov", False) is NOBODY
+    monkeypatch.setenv("OPENLINEAGE_DISABLED", "true")
+    assert lineage.listener(FLOW, "prov", None) is NOBODY
+    assert lineage.listener(FLOW, "prov", True) is NOBODY
+
+
+@pytest.mark.parametrize("folder", [".", "home/.openlineage"])
+def test_a_file_of_the_clients_is_enough(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    (tmp_path / folder / "openlineage.yml").write_text("transport: {type: console}")
+    assert lineage.is_configured()
+
+
+def test_events_go_where_the_configuration_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    transport = {"type": "file", "log_file_path": str(tmp_path / "events"), "append": True}
+    (tmp_path / "openlineage.yml").write_text(json.dumps({"transport": transport}))
+    monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "roads")
+    emitter = lineage.emitter()
+    assert lineage.emitter() is emitter, "one for all flows"
+    teller = Teller(lambda: TOLD, emitter)
+    teller.began()
+    teller.ended(None)
+    assert lineage.flush()
+    lines = (tmp_path / "events").read_text().splitlines()
+    assert [json.loads(line)["eventType"] for line in lines] == ["START", "COMPLETE"]
+    assert json.loads(lines[0])["job"]["namespace"] == "roads"
+    assert emitter.emitted == 2
+    assert lineage.counts()["emitted"] >= 2
+    emitter.close()
+
+
+def test_variables_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    monkeypatch.setenv("OPENLINEAGE_URL", "http://127.0.0.1:9")
+    before = dict(os.environ)
+    client = lineage._client()
+    assert client.transport.kind in ("http", "composite")
+    assert dict(os.environ) == before
+
+
+def test_without_the_client(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(lineage, "find_spec", lambda _: None)
+    with pytest.raises(RunError, match="pip install 'headwater\\[server\\]'"):
+        lineage.listener(FLOW, "prov", True)
+    monkeypatch.setenv("OPENLINEAGE_URL", "http://localhost:5000")
+    lineage._tell_once.cache_clear()
+    with caplog.at_level(logging.WARNING, "headwater"):
+        assert lineage.listener(FLOW, "prov", None) is NOBODY, "it may be meant for others"
+        assert lineage.listener(FLOW, "prov", None) is NOBODY
+    assert len(caplog.records) == 1
+
+
+def test_how_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lineage._seconds() == EVERY == 60
+    monkeypatch.setenv("HEADWATER_LINEAGE_EVERY", "5")
+    assert lineage._seconds() == 5
+    monkeypatch.setenv("HEADWATER_LINEAGE_EVERY", "soon")
+    with pytest.raises(RunError, match="'soon' is not a number of seconds"):
+        lineage._seconds()
