@@ -25,9 +25,10 @@ export function table({ columns, rows = [], key, onRow, href, actions, caption, 
   const head = columns.map((column) =>
     h("th", { scope: "col", class: isNumber(column.type) && !isId(column.name) && "right", title: column.type }, column.label ?? column.name));
   if (actions) head.push(h("th", { scope: "col" }, h("span", { class: "sr-only" }, "Actions")));
-  const box = h("div", { class: "table-box", role: "region", tabindex: 0, "aria-label": caption },
-    h("table", { class: "table" }, caption && h("caption", { class: "sr-only" }, caption), h("thead", null, h("tr", null, head)), body), foot);
   const picks = Boolean(onRow || href);
+  // Rows that can be picked take the focus themselves, and arrows scroll from there.
+  const box = h("div", { class: "table-box", role: "region", tabindex: picks ? null : 0, "aria-label": caption },
+    h("table", { class: "table" }, caption && h("caption", { class: "sr-only" }, caption), h("thead", null, h("tr", null, head)), body), foot);
   let known = new Map();
   let shown = [];
 
@@ -45,7 +46,7 @@ export function table({ columns, rows = [], key, onRow, href, actions, caption, 
       const old = made.children[at];
       const now = said(column, row);
       // An element that `show` gives again has changed itself, and stays where it is with its focus.
-      if (now instanceof Node ? old.contains(now) : old.said === now) return;
+      if (now instanceof Node ? old.contains(now) || old.firstElementChild?.isEqualNode(now) : old.said === now) return;
       old.replaceWith(cell(column, row, now, address(row, at)));
     });
     if (!actions) return;
@@ -162,7 +163,7 @@ function cell(column, row, content, address) {
   const id = isId(column.name) && !column.show;
   const kind = [id && "id", isNumber(column.type) && !id && "right", content === "" && "nothing", column.class].filter(Boolean).join(" ");
   // A text of no length is not nothing.
-  const inside = content === "" ? (given === "" ? "“”" : "–") : address ? h("a", { href: address }, content) : content;
+  const inside = content === "" ? (given === "" ? "“”" : "–") : address ? h("a", { href: address, tabindex: -1 }, content) : content;
   // The whole text as a title, a time as it was sent.
   const whole = plain && isTime(given) ? given : plain && plain.length > 24 ? plain : null;
   const made = h("td", { class: kind || null, title: whole }, inside, plain && (id || plain.length > 40) && copier(given, plain));

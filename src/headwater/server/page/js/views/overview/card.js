@@ -17,7 +17,7 @@ export function flowCard(name, app, changed) {
   const buttons = h("div", { class: "end" });
   const troubles = h("div", { class: "troubles" });
   const drawn = h("div", { class: "drawn" });
-  const chosen = h("div", { class: "chosen", "aria-live": "polite" });
+  const chosen = h("div", { class: "chosen" });
   const times = clocks();
   const ends = lastResults(name);
   const below = h("div", { class: "below" }, times.element, ends.element);
@@ -65,16 +65,24 @@ export function flowCard(name, app, changed) {
 
   function detail() {
     const row = latest?.nodes.find((one) => one.node === selected);
-    if (!row) return fill(chosen);
+    if (!row) {
+      delete chosen.dataset.node;
+      fill(chosen);
+      return;
+    }
     const fact = (label, value) => value !== "" && h("div", null, h("dt", null, label), h("dd", { class: "number" }, value));
-    return fill(chosen, h("div", { class: "card-head" }, h("h3", null, row.node), h("span", { class: "muted" }, `${row.kind}, ${row.runtime}`), verdictBadge(row.verdict),
-      h("span", { class: "muted" }, row.reason ?? ""),
-      h("button", { class: "button quiet icon small end", type: "button", "aria-label": "Close", onclick: () => choose(selected) }, icon("close", 12))),
-    h("dl", { class: "facts wide" },
+    if (chosen.dataset.node !== selected) {
+      chosen.dataset.node = selected;
+      fill(chosen, h("div", { class: "card-head" }, h("h3", null, row.node), h("span", { class: "muted" }, `${row.kind}, ${row.runtime}`), h("span", { class: "judged" }),
+        h("span", { class: "end" }, h("button", { class: "button quiet icon small", type: "button", "aria-label": "Close", onclick: () => choose(selected) }, icon("close", 12)))),
+      h("dl", { class: "facts wide" }));
+    }
+    fill(chosen.querySelector(".judged"), verdictBadge(row.verdict), " ", h("span", { class: "muted" }, row.reason ?? ""));
+    fill(chosen.querySelector("dl"),
       fact("events in", count(row.in)), fact("a second in", rate(row.rate_in)),
       fact("events out", count(row.out)), fact("a second out", rate(row.rate_out)),
       fact("queue length", count(row.in_transit)), fact("expected", number(row.expected)),
-      fact("service time", seconds(row.service)), fact("efficiency", percent(row.efficiency)), fact("unit", row.unit ?? "")));
+      fact("service time", seconds(row.service)), fact("efficiency", percent(row.efficiency)), fact("unit", row.unit ?? ""));
   }
 
   const act = async (verb, question, done) => {
