@@ -48,6 +48,11 @@ class AnswerGraph:
         """The namespace of names without a prefix, if there are any."""
         return self._prefixes.default
 
+    @property
+    def store(self) -> str:
+        """None: what the answer names is of many places."""
+        return ""
+
     def totals(self) -> tuple[int, int]:
         """How many entities there are, and how many derivations."""
         return self._rows.num_rows + 1, self._rows.num_rows

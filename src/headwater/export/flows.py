@@ -68,6 +68,11 @@ class FlowGraph:
         """None: all names have a prefix."""
         return None
 
+    @property
+    def store(self) -> str:
+        """The path of the store."""
+        return str(self._reader.path)
+
     def totals(self) -> tuple[int, int]:
         """How many results and records there are, and how many edges."""
         return self._spool.totals()

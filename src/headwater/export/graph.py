@@ -141,6 +141,10 @@ class Graph(Protocol):
     def default(self) -> str | None:
         """The namespace of names without a prefix, if there are any."""
 
+    @property
+    def store(self) -> str:
+        """The path of the store, where datasets are of one."""
+
     def totals(self) -> tuple[int, int]:
         """How many entities there are, and how many derivations."""
 

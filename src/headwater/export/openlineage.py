@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlparse
 
-import pyarrow as pa
-
-from headwater import __version__
+from headwater.lineage.naming import of_sink, of_source
+from headwater.lineage.spec import PRODUCER, PROGRESS, fields, jobs, moment, own_schema
 from headwater.store.catalog import Sink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from headwater.export.graph import Graph, Output, Run, Step
     from headwater.store.catalog import Source
 
-NAMESPACE = "headwater"
-"""Of jobs, and of datasets as `<flow>/<source-or-sink>`."""
-PRODUCER = f"urn:headwater:{__version__}"
 SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs"
 FACETS = "https://openlineage.io/spec/facets"
 
@@ -59,21 +55,21 @@ def _event(
     # What does not change is told once, when the run starts.
     described = kind == "START"
     mine = [place for place in graph.datasets() if place.flow == run.flow]
-    job: dict[str, Any] = {"namespace": NAMESPACE, "name": run.flow}
+    job: dict[str, Any] = {"namespace": jobs(), "name": run.flow}
     if described:
         job["facets"] = {"jobType": _job_type()}
     told: dict[str, Any] = {"runId": run_id(run.query_id)}
     if step is not None:
-        told["facets"] = {"headwater_progress": _progress(step)}
+        told["facets"] = {PROGRESS: _progress(step)}
     return {
         "eventType": kind,
-        "eventTime": _time(at),
+        "eventTime": moment(at),
         "producer": PRODUCER,
         "schemaURL": f"{SPEC}/RunEvent",
         "run": told,
         "job": job,
-        "inputs": [_dataset(one, described) for one in mine if not isinstance(one, Sink)],
-        "outputs": [_dataset(one, described) for one in mine if isinstance(one, Sink)],
+        "inputs": _datasets(graph, [s for s in mine if not isinstance(s, Sink)], described),
+        "outputs": _datasets(graph, [s for s in mine if isinstance(s, Sink)], described),
     }
 
 
@@ -86,8 +82,8 @@ def _progress(step: Step) -> dict[str, Any]:
         "records": step.records,
     }
     if step.watermark is not None:
-        said["watermark"] = _time(step.watermark)
-    return _facet(f"{SPEC}/RunFacet", **said)
+        said["watermark"] = moment(step.watermark)
+    return _facet(own_schema("ProgressRunFacet"), **said)
 
 
 def _job_type() -> dict[str, Any]:
@@ -99,47 +95,23 @@ def _job_type() -> dict[str, Any]:
     )
 
 
-def _dataset(place: Source | Sink, described: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {"namespace": NAMESPACE, "name": f"{place.flow}/{place.name}"}
-    if not described:
-        return told
-    schema = f"{FACETS}/1-2-0/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet"
-    told["facets"] = {"schema": _facet(schema, fields=[_field(one) for one in place.schema])}
-    if (location := _location(place.definition.get("path"))) is not None:
-        symlinks = f"{FACETS}/1-0-1/SymlinksDatasetFacet.json#/$defs/SymlinksDatasetFacet"
-        told["facets"]["symlinks"] = _facet(symlinks, identifiers=[location])
-    return told
-
-
-def _field(field: pa.Field) -> dict[str, Any]:
-    if pa.types.is_struct(field.type):
-        parts = [_field(part) for part in field.type]
-        return {"name": field.name, "type": "struct", "fields": parts}
-    return {"name": field.name, "type": str(field.type)}
-
-
-def _location(path: str | None) -> dict[str, str] | None:
-    """Where a source's files lie, by the names that others give such datasets.
-
-    >>> _location("s3a://lake/reports/2025")
-    {'namespace': 's3a://lake', 'name': 'reports/2025', 'type': 'LOCATION'}
-    """
-    if not path:
-        return None
-    parsed = urlparse(path)
-    if parsed.netloc:
-        namespace, name = f"{parsed.scheme}://{parsed.netloc}", parsed.path.lstrip("/")
-    else:
-        namespace, name = "file", parsed.path if parsed.scheme == "file" else path
-    return {"namespace": namespace, "name": name, "type": "LOCATION"}
+def _datasets(
+    graph: Graph, places: Sequence[Source | Sink], described: bool
+) -> list[dict[str, Any]]:
+    """The datasets of sources or sinks."""
+    schema, found = f"{FACETS}/1-2-0/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet", []
+    for place in places:
+        named = of_sink if isinstance(place, Sink) else of_source
+        for dataset in named(graph.store, place.flow, place.name, place.definition):
+            told: dict[str, Any] = asdict(dataset)
+            if described:
+                told["facets"] = {"schema": _facet(schema, fields=fields(place.schema))}
+            found.append(told)
+    return found
 
 
 def _facet(schema: str, **said: Any) -> dict[str, Any]:
     return {"_producer": PRODUCER, "_schemaURL": schema, **said}
-
-
-def _time(at: datetime) -> str:
-    return at.isoformat().replace("+00:00", "Z")
 
 
 def _line(event: dict[str, Any]) -> bytes:

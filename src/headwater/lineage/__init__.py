@@ -57,7 +57,7 @@ def listener(
     from headwater.lineage.describing import describe
     from headwater.lineage.telling import Teller
 
-    where = os.path.abspath(store)
+    where = os.path.realpath(store)
     every = _seconds()
     return Teller(lambda: describe(flow, where, job=job, parent=parent), emitter(), every=every)
 

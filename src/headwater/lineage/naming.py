@@ -72,7 +72,7 @@ def of_sink(store: str, flow: str, name: str, known: Mapping[str, Any]) -> tuple
 
 def of_store(store: str, flow: str, name: str) -> Dataset:
     """A source or sink as its store has it."""
-    return Dataset(f"headwater://{os.path.abspath(store)}", f"{flow}/{name}")
+    return Dataset(f"headwater://{os.path.realpath(store)}", f"{flow}/{name}")
 
 
 def of_files(path: str) -> Dataset:
