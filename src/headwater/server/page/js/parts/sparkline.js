@@ -13,7 +13,7 @@ export function sparkline(values, { width = 96, height = 24, label = "values", m
   const line = `M${points.map((point) => point.join(" ")).join("L")}`;
   const last = known.at(-1);
   const told = known.length ? `${label}: now ${number(last)}, at most ${number(Math.max(...known))}` : `${label}: none`;
-  return s("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": told },
+  return s("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, width, height, preserveAspectRatio: "none", role: "img", "aria-label": told },
     s("title", null, told),
     known.length > 1 && s("path", { class: "area", d: `${line}L${width} ${height}L0 ${height}Z` }),
     known.length > 1 && s("path", { class: "line", d: line }));

@@ -59,6 +59,7 @@ export function table({ columns, rows = [], key, onRow, href, actions, caption, 
     const held = [...body.children].indexOf(document.activeElement);
     known = new Map();
     shown = list;
+    const fresh = [];
     const lines = list.map((row) => {
       const base = key ? String(key(row)) : JSON.stringify(row);
       // The same row twice is two lines.
@@ -67,11 +68,13 @@ export function table({ columns, rows = [], key, onRow, href, actions, caption, 
       const kept = before.get(name);
       const made = kept ?? line(row);
       if (kept && key) renew(kept, row);
-      if (!kept && before.size) made.classList.add("new");
+      if (!kept) fresh.push(made);
       known.set(name, made);
       return made;
     });
     place(body, lines);
+    // Where everything is new, nothing needs to be pointed at.
+    if (fresh.length <= lines.length / 2) for (const made of fresh) made.classList.add("new");
     if (picks && lines.length && !lines.some((one) => one.tabIndex === 0)) lines[0].tabIndex = 0;
     if (held >= 0 && !body.contains(document.activeElement)) focus(Math.min(held, lines.length - 1));
     return box;

@@ -5,7 +5,7 @@ import * as api from "../api.js";
 import { many } from "../format.js";
 import { empty, failure, loading } from "../parts/empty.js";
 import { note, trouble } from "../parts/health.js";
-import { nodesTable } from "./sustain/nodes.js";
+import { nodesTable, ranked } from "./sustain/nodes.js";
 import { unitCard } from "./sustain/unit.js";
 
 export const title = "Sustain";
@@ -76,13 +76,12 @@ export function mount(root, params, app) {
       return;
     }
     sum(status);
-    const rows = status.nodes.filter((node) => node.verdict || node.forecast);
     if (!nodes) {
       nodes = nodesTable(flow);
       const charts = h("div", { class: "charts" });
       fill(room, nodes.element, h("h2", null, "Queue lengths over time"), charts);
     }
-    nodes.update(rows);
+    nodes.update(ranked(status));
     units(room.querySelector(".charts"));
   }
 
@@ -103,7 +102,7 @@ export function mount(root, params, app) {
   }
 
   function sum({ nodes: all, units: running }) {
-    const which = (verdict) => all.filter((node) => node.verdict === verdict).map((node) => node.node);
+    const which = (verdict) => running.filter((unit) => unit.verdict === verdict && unit.state !== "failed").map((unit) => unit.name);
     const growing = which("growing");
     const bursting = which("bursting");
     const failed = running.filter((unit) => unit.state === "failed");
@@ -115,7 +114,7 @@ export function mount(root, params, app) {
       growing.length && note("bad", `${growing.join(", ")} can’t keep up: ${growing.length === 1 ? "its queue grows" : "their queues grow"} and will not come back by ${growing.length === 1 ? "itself" : "themselves"}.`),
       failed.length && note("bad", `${failed.map((unit) => unit.name).join(", ")} ${failed.length === 1 ? "has" : "have"} failed, and ${failed.length === 1 ? "does" : "do"} nothing: events wait.`),
       bursting.length && note("warn", `${bursting.join(", ")} ${bursting.length === 1 ? "has" : "have"} more in transit than steady arrivals explain, but ${bursting.length === 1 ? "comes" : "come"} back to where ${bursting.length === 1 ? "it was" : "they were"}.`),
-      !growing.length && !failed.length && !bursting.length && (unknown.length === all.length
+      !growing.length && !failed.length && !bursting.length && (unknown.length === running.length
         ? note("info", "Too little has been seen to judge: verdicts need about a minute of history, and some events.")
         : note("good", `All ${many(all.length, "node")} keep up.`)),
     ].filter(Boolean);

@@ -2,13 +2,14 @@
 
 import { h, fill } from "../../dom.js";
 import * as api from "../../api.js";
-import { ago, compact, count, many, rate } from "../../format.js";
+import { compact, count, many, rate } from "../../format.js";
 import { open } from "../../parts/dialog.js";
 import { empty, failure, loading } from "../../parts/empty.js";
 import { badge, note, stateBadge } from "../../parts/health.js";
 import { icon } from "../../parts/icons.js";
 import { sparkline } from "../../parts/sparkline.js";
 import { table } from "../../parts/table.js";
+import { meanRate, recent } from "../../parts/times.js";
 import { queries } from "./queries.js";
 
 export const link = (stream) => `/streams?${new URLSearchParams({ stream })}`;
@@ -64,7 +65,7 @@ export function all(root, params, app) {
 const columns = (seen) => [
   { name: "name", label: "Stream", class: "name" },
   { name: "state", label: "State", show: stateBadge },
-  { name: "rates", label: "Last 30 s", show: (rates) => h("span", { class: "rates" }, sparkline(rates ?? [], { width: 84, height: 22, label: "events per second" }), h("span", { class: "number" }, rate(rates?.at(-1) ?? 0))) },
+  { name: "rates", label: "Last 30 s", show: (rates) => h("span", { class: "rates" }, sparkline(rates ?? [], { width: 84, height: 22, label: "events per second" }), h("span", { class: "number" }, rate(meanRate(rates)))) },
   { name: "events", type: "bigint", label: "Events", show: (given) => count(given) },
   { name: "last_event", label: "Last event", class: "last", show: (event, row) => lastEvent(seen, row) },
   { name: "consumers", label: "Read by", show: readers },
@@ -81,8 +82,8 @@ function lastEvent(seen, row) {
     one = { line, when, whole, element: h("details", null, h("summary", null, when, line), whole) };
     seen.set(row.name, one);
   }
-  if (!row.last_event) return row.last_at ? ago(row.last_at) : "";
-  one.when.textContent = Date.now() - new Date(row.last_at) < 1_000 ? "now" : ago(row.last_at);
+  if (!row.last_event) return row.last_at ? recent(row.last_at) : "";
+  one.when.textContent = recent(row.last_at);
   one.line.textContent = JSON.stringify(row.last_event).slice(0, 200);
   one.whole.textContent = JSON.stringify(row.last_event, null, 2);
   return one.element;

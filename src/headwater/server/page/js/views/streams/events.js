@@ -31,6 +31,8 @@ export function liveEvents({ start, path, caption, onRow, live = true, nothing }
   // Thousands of events a second are a few drawings a second.
   const draw = calmly(120, show);
   let drawn = 0;
+  let held = false;
+  let was = null;
 
   function show() {
     if (over) return;
@@ -49,7 +51,20 @@ export function liveEvents({ start, path, caption, onRow, live = true, nothing }
     made.foot({ note: rows.length >= MOST ? `The last ${MOST} are shown${came ? `; ${many(came, "event")} came since this was opened` : ""}.` : came ? `${many(came, "event")} came since this was opened.` : null });
   }
 
+  // Rows don't run away from under a pointer.
+  room.addEventListener("pointerenter", (event) => (held = event.pointerType === "mouse" && Boolean(made)));
+  room.addEventListener("pointerleave", () => {
+    if (held && was) tell(...was);
+    held = false;
+    was = null;
+    if (made) soon();
+  });
+
   function soon() {
+    if (held) {
+      was ??= said;
+      return tell("info", "Held while the pointer is on it");
+    }
     if (performance.now() - drawn > 500) show();
     else draw();
   }
@@ -85,8 +100,11 @@ export function liveEvents({ start, path, caption, onRow, live = true, nothing }
     else go();
   }
 
+  let said = null;
   function tell(kind, words) {
-    if (!over) fill(state, dot(kind), " ", words);
+    if (over || String(said) === String([kind, words])) return;
+    said = [kind, words];
+    fill(state, dot(kind), " ", words);
   }
 
   async function begin() {

@@ -2,19 +2,18 @@
 
 import { h, fill } from "../../dom.js";
 import * as api from "../../api.js";
-import { ago, count, many, rate, time } from "../../format.js";
+import { count, many, rate, time } from "../../format.js";
 import { confirm } from "../../parts/dialog.js";
 import { failure, loading } from "../../parts/empty.js";
 import { badge, stateBadge } from "../../parts/health.js";
 import { icon } from "../../parts/icons.js";
 import { sparkline } from "../../parts/sparkline.js";
 import { table } from "../../parts/table.js";
+import { meanRate, recent } from "../../parts/times.js";
 import { liveEvents } from "./events.js";
 import { publishBox } from "./publish.js";
 
 const EVERY = 2_000;
-// "3 ms ago" is a number nobody can read before it is wrong.
-const recent = (iso) => (Date.now() - new Date(iso) < 1_000 ? "now" : ago(iso));
 const SHOWN = 50;
 
 export function one(root, name, params, app) {
@@ -85,7 +84,7 @@ export function one(root, name, params, app) {
     }
     box.update(stream);
     fill(speed, sparkline(stream.rates ?? [], { width: 320, height: 44, label: "events per second over the last minute" }),
-      h("span", null, h("strong", { class: "number" }, rate(stream.rates?.at(-1) ?? 0)), h("span", { class: "muted" }, " now")));
+      h("span", null, h("strong", { class: "number" }, rate(meanRate(stream.rates, 30))), h("span", { class: "muted" }, " in the last 30 s")));
     const fact = (label, ...value) => [h("dt", null, label), h("dd", null, value)];
     fill(facts,
       fact("Events", h("span", { class: "number" }, count(stream.events)), h("span", { class: "muted" }, `, positions ${stream.start} to ${stream.end}`)),
@@ -108,7 +107,7 @@ export function one(root, name, params, app) {
     if (readersTable) return void readersTable.rows(rows);
     readersTable = table({ caption: "Consumers", key: (row) => row.consumer, rows, columns: [
       { name: "consumer" }, { name: "lag", type: "bigint", label: "behind", show: (lag) => count(lag) },
-      { name: "reading", label: "now", show: (reading, row) => h("span", { class: "muted" }, reading ? "reading" : ago(row.at)) }] });
+      { name: "reading", label: "now", show: (reading, row) => h("span", { class: "muted" }, reading ? "reading" : recent(row.at)) }] });
     fill(consumers, h("section", { class: "card flush", "aria-label": "Consumers" }, h("div", { class: "card-head" }, h("h2", null, "Consumers")), readersTable));
   }
 

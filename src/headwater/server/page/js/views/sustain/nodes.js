@@ -5,26 +5,51 @@ import { count, number, percent, rate, seconds } from "../../format.js";
 import { trouble, verdictBadge } from "../../parts/health.js";
 import { table } from "../../parts/table.js";
 
-/** A table of nodes: `{element, update(rows)}`. */
+/** A table of nodes: `{element, update(rows)}`; rows as `ranked` gives them. */
 export function nodesTable(flow) {
+  // Events wait before a unit, not between its nodes: what is said of the queue is said once.
+  const own = (show) => (given, row) => (row.with ? h("span") : show(given, row));
   const made = table({
     caption: `Queues of ${flow}`, key: (row) => row.node,
     columns: [
-      { name: "node", label: "Node", show: (node, row) => h("span", { class: "named" }, h("strong", null, node), h("span", { class: "muted" }, row.kind)) },
-      { name: "verdict", label: "Verdict", show: verdictBadge },
-      { name: "in_transit", label: "Measured", type: "bigint", show: (length) => h("strong", null, count(length ?? 0)) },
-      { name: "expected", label: "Expected", type: "double", show: (given) => (given === null || given === undefined ? "" : number(given)) },
+      { name: "node", label: "Node", show: (node, row) => h("span", { class: row.with ? "named inner" : "named" }, h("strong", null, node), h("span", { class: "muted" }, row.kind)) },
+      { name: "verdict", label: "Verdict", show: (verdict, row) => (row.with ? h("span", { class: "muted" }, `with ${row.with}`) : verdictBadge(verdict)) },
+      { name: "in_transit", label: "Measured", type: "bigint", show: own((length) => h("strong", null, count(length ?? 0))) },
+      { name: "expected", label: "Expected", type: "double", show: own(number) },
       { name: "forecast", label: "M/M/c", type: "double", show: forecast },
-      { name: "bar", label: "Measured against expected", show: (given, row) => bar(row) },
-      { name: "exhaustion", label: "Full in", type: "double", show: (given) => (given === null || given === undefined ? "" : h("strong", { class: "error-text" }, seconds(given))) },
+      { name: "bar", label: "Measured against expected", show: own((given, row) => bar(row)) },
+      { name: "exhaustion", label: "Full in", type: "double", show: own((given) => (known(given) ? h("strong", { class: "error-text" }, seconds(given)) : "")) },
       { name: "rate_in", label: "In", type: "double", show: (given) => rate(given) },
-      { name: "service", label: "Service", type: "double", show: (given) => seconds(given) },
-      { name: "utilisation", label: "Busy", type: "double", show: (given, row) => bound(row, percent(row.forecast?.utilisation)) },
-      { name: "reason", label: "Because", class: "because", show: because },
+      { name: "service", label: "Service", type: "double", show: own(seconds) },
+      { name: "utilisation", label: "Busy", type: "double", show: (given, row) => bound(row, percent(row.forecast?.utilisation)) || (row.with ? h("span") : "") },
+      { name: "reason", label: "Because", class: "because", show: own(because) },
     ],
   });
-  const sorted = (rows) => rows.slice().sort((a, b) => trouble(a.verdict) - trouble(b.verdict) || (a.exhaustion ?? Infinity) - (b.exhaustion ?? Infinity) || (b.in_transit ?? 0) - (a.in_transit ?? 0));
-  return { element: made, update: (rows) => made.rows(sorted(rows)) };
+  function update(rows) {
+    made.rows(rows);
+    made.foot({ note: rows.some((row) => row.forecast) ? null : "M/M/c forecasts are made where the flow file declares `rate` of sources and `takes` of nodes." });
+  }
+  return { element: made, update };
+}
+
+const known = (value) => value !== null && value !== undefined;
+
+/** The nodes of a status that have queues or forecasts: units in trouble first, a unit's nodes together. */
+export function ranked({ nodes, units }) {
+  const first = new Map(units.map((unit) => [unit.id, unit.nodes[0]]));
+  const head = (row) => nodes.find((node) => node.node === first.get(row.unit)) ?? row;
+  const rank = (row) => {
+    const lead = head(row);
+    return [trouble(lead.verdict), lead.exhaustion ?? Infinity, -(lead.in_transit ?? 0), lead.node];
+  };
+  return nodes
+    .filter((node) => node.verdict || node.forecast)
+    .map((node, at) => ({ row: { ...node, with: head(node).node === node.node ? null : head(node).node }, key: [...rank(node), at] }))
+    .sort((a, b) => {
+      const place = a.key.findIndex((one, at) => one !== b.key[at]);
+      return a.key[place] < b.key[place] ? -1 : 1;
+    })
+    .map(({ row }) => row);
 }
 
 function because(reason, row) {
@@ -36,7 +61,7 @@ function because(reason, row) {
 const bound = (row, text) => (text && row.forecast && !row.forecast.exact ? `≤ ${text}` : text);
 
 function forecast(told, row) {
-  if (!told) return "";
+  if (!told) return row.with ? h("span") : "";
   if (told.in_transit === null || told.in_transit === undefined) return told.utilisation >= 1 ? "without end" : "";
   return bound(row, number(told.in_transit));
 }
