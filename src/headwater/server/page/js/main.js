@@ -107,7 +107,10 @@ async function show(moved = false) {
     return;
   }
   try {
-    const view = await import(`./views/${name}.js`);
+    const view = await import(`./views/${name}.js`).catch((error) => {
+      console.error(error);
+      throw new Error("This view can't be loaded; is the service still running?");
+    });
     if (mine !== turn) return;
     root.replaceChildren();
     leave = view.mount(root, new URLSearchParams(location.search), app);

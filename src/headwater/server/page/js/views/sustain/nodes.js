@@ -27,7 +27,7 @@ export function nodesTable(flow) {
   });
   function update(rows) {
     made.rows(rows);
-    made.foot({ note: rows.some((row) => row.forecast) ? null : "M/M/c forecasts are made where the flow file declares `rate` of sources and `takes` of nodes." });
+    made.foot({ note: rows.some((row) => row.forecast) ? null : ["M/M/c forecasts are made where the flow file declares ", h("code", null, "rate"), " of sources and ", h("code", null, "takes"), " of nodes."] });
   }
   return { element: made, update };
 }
