@@ -4,7 +4,7 @@ import { h } from "../dom.js";
 import { open } from "../parts/dialog.js";
 import { field } from "./fields.js";
 import { targets } from "./inspector.js";
-import { freshName, isName, kindOf } from "./model.js";
+import { freshName, isName, kindOf, usual } from "./model.js";
 
 // Of keys that exclude each other, the one that most nodes have.
 const USUAL = { source: ["stream"], sink: ["stream"], static: ["value"], join: ["policy", "within"], job: ["run"] };
@@ -20,6 +20,7 @@ export async function askNode({ kind, document, kinds, streams, selected }) {
   const keys = {};
   if (told.inputs !== "none" && told.least > 0 && first) keys.from = first;
   if (kind === "join") keys.policy = "window";
+  if (kind === "sql" && first) keys.query = `select * from ${usual(first)}`;
 
   const name = h("input", { required: true, value: freshName(document, suggested ?? kind), spellcheck: "false", autocapitalize: "off", autocomplete: "off" });
   const wrong = h("small", { class: "error", role: "alert", hidden: true });

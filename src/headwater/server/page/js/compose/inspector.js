@@ -20,8 +20,8 @@ export function inspector({ kinds, act, streams }) {
   function show(name, state) {
     const kind = kindOf(state.document, name);
     const keys = keysOf(state.document, name);
-    // What is typed here comes back with each check; only what came from elsewhere draws the form again.
-    if (open?.name === name && open.kind === kind && open.told === JSON.stringify(keys)) {
+    // What is typed here comes back with each check, perhaps in other words; only what came from elsewhere draws the form again.
+    if (open?.name === name && open.kind === kind && others(open.told, keys).every((key) => key === typed())) {
       open.update(state);
       return;
     }
@@ -30,10 +30,15 @@ export function inspector({ kinds, act, streams }) {
     open.update(state);
   }
 
+  const typed = () => element.contains(document.activeElement) && document.activeElement.closest("[data-key]")?.dataset.key;
+
+  /** The keys of which two nodes say something different. */
+  const others = (one, other) => [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((key) => JSON.stringify(one[key]) !== JSON.stringify(other[key]));
+
   function build(name, kind, keys, state) {
     const told = kinds.get(kind);
     let current = state;
-    const made = { name, kind, told: JSON.stringify(keys) };
+    const made = { name, kind, told: keys };
     const known = told?.keys ?? [];
     const context = {
       kind: told ?? { most: null },
@@ -46,7 +51,7 @@ export function inspector({ kinds, act, streams }) {
       if (value === undefined) delete now[key];
       else now[key] = value;
       const document = withKeys(current.document, name, now);
-      made.told = JSON.stringify(keysOf(document, name));
+      made.told = keysOf(document, name);
       act.edit(document, `${name}.${key}`);
     }
 
@@ -92,7 +97,7 @@ export function inspector({ kinds, act, streams }) {
         if (said.length && details && details.contains(element)) details.open = true;
       }
       const rest = mine.filter((one) => keyOf(one, own) === null);
-      fill(general, rest.map((one) => h("p", { class: "note bad" }, h("span", { class: "dot bad" }), h("span", null, one.text))));
+      fill(general, rest.map((one) => h("p", { class: `note ${one.soft ? "warn" : "bad"}` }, h("span", { class: `dot ${one.soft ? "warn" : "bad"}` }), h("span", null, one.text))));
       fill(facts, knownOf(name, now));
       last.update(name, now.document, streams(), now.lastEvents);
     };

@@ -53,7 +53,7 @@ export function streamList(add) {
       now.textContent = rate(rates.at(-1) ?? 0);
       when.textContent = `${told.state}, ${told.last_at ? since(told.last_at) : "no events yet"}`;
       button.title = `${told.name}: ${told.schema}. Add it to the flow.`;
-      fill(line, sparkline(rates, { width: 72, height: 16 }));
+      fill(line, sparkline(rates, { width: 56, height: 16, label: `events per second of ${told.name}` }));
     };
     return made;
   }

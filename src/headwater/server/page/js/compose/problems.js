@@ -25,14 +25,14 @@ export function problems(act) {
       state.trouble && h("p", { class: "note bad", role: "alert" }, h("span", { class: "dot bad" }), h("span", null, state.trouble)),
       !state.readable && h("p", { class: "note warn" }, h("span", { class: "dot warn" }), h("span", null, "The text can't be read as it is; the drawing is of the last text that could.")),
       joins.map(missing),
-      rest.length > 0 && h("h3", null, many(rest.length, "problem")),
+      rest.length > 0 && h("h3", null, rest.every((one) => one.soft) ? "Still to do" : many(rest.length, "problem")),
       rest.length > 0 && h("ul", null, rest.map(one)));
   }
 
   function one(violation) {
     const where = [violation.node && h("button", { type: "button", class: "link", onclick: () => act.node(violation.node) }, violation.node),
       violation.line && h("button", { type: "button", class: "link", onclick: () => act.line(violation.line) }, `line ${violation.line}`)];
-    return h("li", null, h("span", { class: "dot bad" }), h("span", null, where.filter(Boolean).flatMap((part) => [part, " "]), violation.text, " ", h("span", { class: "rule" }, violation.rule)));
+    return h("li", null, h("span", { class: `dot ${violation.soft ? "warn" : "bad"}` }), h("span", null, where.filter(Boolean).flatMap((part, at) => [at ? ", " : "", part]), where.some(Boolean) && ": ", violation.text, " ", h("span", { class: "rule" }, violation.rule)));
   }
 
   function missing(join) {

@@ -34,7 +34,8 @@ export function samples({ insert }) {
   let last = "";
 
   function update(name, document, streams, lastEvents) {
-    const inputs = inputsOf(keysOf(document, name)).filter(({ target }) => target);
+    const own = kindOf(document, name) === "source" && keysOf(document, name).stream;
+    const inputs = own ? [{ port: name, target: name }] : inputsOf(keysOf(document, name)).filter(({ target }) => target);
     const found = inputs.map((input) => ({ ...input, sample: sampleOf(input.target, document, streams, lastEvents) }));
     const told = JSON.stringify(found.map(({ target, port, sample }) => [target, port, sample?.stream, sample?.event, sample?.before]));
     if (told === last) return;

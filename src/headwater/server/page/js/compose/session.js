@@ -77,7 +77,7 @@ export function session(changed) {
 
   function taken(told) {
     state.trouble = null;
-    state.violations = told.violations ?? [];
+    state.violations = (told.violations ?? []).map(unfinished);
     state.code = told.code ?? [];
     state.lastEvents = told.last_events ?? {};
     // Where nodes are incomplete there is no plan; what can be read of the text is still a document.
@@ -184,6 +184,12 @@ export function session(changed) {
       writeSoon.cancel();
     },
   };
+}
+
+/** A source that nothing reads is not wrong, but not finished while one is composing. */
+function unfinished(violation) {
+  if (violation.rule !== "unread-source") return violation;
+  return { ...violation, soft: true, text: "nothing reads this source yet; add a node that does" };
 }
 
 /** What was being edited when the page was left: {text, flow}, or null. */

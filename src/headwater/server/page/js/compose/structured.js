@@ -11,6 +11,8 @@ const adder = (text, go) => h("button", { class: "button small", type: "button",
 /** What a node reads: a row for each port, with its name where it can have one. `context.targets` are those there are. */
 export function inputsEditor({ key, value, change, context }) {
   const many = context.kind.most !== 1;
+  // A port's name means something beside others, and as the table of a query.
+  const named = () => many && (rows.length > 1 || context.kind.kind === "sql" || rows.some((row) => row.target && row.port !== usual(row.target)));
   let rows = inputsOf({ from: value });
   const list = h("div", { class: "rows" });
   const tell = () => change(fromOf(rows));
@@ -23,8 +25,8 @@ export function inputsEditor({ key, value, change, context }) {
         h("option", { value: "" }, "choose a node"), known.map((one) => h("option", { value: one }, targets.includes(one) ? one : `${one} (gone)`)));
       pick.value = row.target;
       const port = h("input", { "aria-label": `Name of port ${at + 1}`, title: "The port's name: the table of an sql, the parameter of a function", value: row.port, spellcheck: "false", autocapitalize: "off", oninput: () => name(at, port.value) });
-      return h("div", { class: `row${many ? " three" : ""}` }, many && port, pick, (many || !key.required) && remover(row.target || "this input", () => drop(at)));
-    }), (many || !rows.length) && adder(rows.length ? "One more input" : "Choose an input", () => add()));
+      return h("div", { class: `row${named() ? " three" : ""}` }, named() && port, pick, (many || !context.kind.least) && remover(row.target || "this input", () => drop(at)));
+    }), rows.length < (context.kind.most ?? Infinity) && adder(rows.length ? "One more input" : "Choose an input", () => add()));
     if (focus !== undefined) list.querySelectorAll("select")[focus]?.focus();
   }
 

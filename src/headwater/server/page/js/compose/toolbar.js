@@ -69,8 +69,10 @@ export function toolbar(act) {
       versions.hidden = !state.deployed;
       back.hidden = !(state.deployed?.version > 1);
       const n = touched(state.difference);
-      const [look, words] = state.violations.length ? ["bad", many(state.violations.length, "problem")]
+      const wrong = state.violations.filter((one) => !one.soft).length;
+      const [look, words] = wrong ? ["bad", many(wrong, "problem")]
         : !names(state.document).length ? ["", "empty"]
+          : state.violations.length ? ["", "not finished"]
           : !state.deployed ? ["info", "not deployed"]
             : n ? ["info", `${many(n, "change")} to version ${state.deployed.version}`]
               : state.deployed.wanted === "stopped" ? ["warn", `version ${state.deployed.version}, stopped`] : ["good", `as deployed, version ${state.deployed.version}`];

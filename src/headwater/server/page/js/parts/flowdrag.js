@@ -38,6 +38,10 @@ export function dragging(svg, { enabled, nodeAt, mark, connect }) {
     move(event);
     const { from, output, to } = drag;
     stop();
+    // What ends a drag is no click as well.
+    const swallow = (click) => click.stopPropagation();
+    window.addEventListener("click", swallow, { capture: true, once: true });
+    setTimeout(() => window.removeEventListener("click", swallow, true), 0);
     if (to) connect({ from, output, to });
   }
 

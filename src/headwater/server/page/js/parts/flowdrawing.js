@@ -48,8 +48,8 @@ export function healthOf(row, units) {
 export function box({ name, kind, cardinality, note, wrong, outputs, place, high, live, editable }) {
   const rate = s("text", { class: "fg-rate", x: 12, y: 64 });
   const queue = s("text", { class: "fg-small", x: 12, y: 79 });
-  const shape = s("path", { class: "fg-health" });
-  const word = s("text", { class: "fg-small", x: WIDTH - 12, y: 79, "text-anchor": "end" });
+  const shape = s("path", { class: "fg-health", transform: `translate(${WIDTH - 68} 75)` });
+  const word = s("text", { class: "fg-small", x: WIDTH - 60, y: 79 });
   const title = s("title");
   const element = s("g", { class: `fg-node ${family(kind)}${wrong.length ? " wrong" : ""}`, transform: `translate(${place.x} ${place.y})`, tabindex: -1, role: "button", dataset: { node: name } },
     title,
@@ -88,8 +88,6 @@ export function box({ name, kind, cardinality, note, wrong, outputs, place, high
       word.textContent = look ? health : "";
       shape.setAttribute("d", path);
       shape.setAttribute("class", `fg-health ${look ?? ""}`);
-      // Beside the word, which ends at the box's edge.
-      shape.setAttribute("transform", `translate(${WIDTH - 22 - 5.9 * (health?.length ?? 0)} 75)`);
       said.push(rates || "not measured", waiting !== null && `queue ${number(waiting)}`, health, row?.reason);
     }
     said.push(...wrong);
@@ -122,7 +120,10 @@ export function line({ edge, points, flow, failures }) {
   const [x1, y1] = points[1];
   const usual = edge.output ? `${edge.from}_${edge.output}` : edge.from;
   const stream = edge.stream?.startsWith(`${flow}.`) ? edge.stream.slice(flow.length + 1) : edge.stream;
-  const rate = s("text", { class: "fg-edge-rate", x: (x0 + x1) / 2, y: (y0 + y1) / 2 + 14, "text-anchor": "middle" });
+  // Nearer to where it ends, as edges of one node begin together; but beside the name of a port.
+  const t = edge.port === usual ? 0.6 : 0.4;
+  const [across, down] = [x0 + t * (x1 - x0), y0 + (3 * t * t - 2 * t ** 3) * (y1 - y0)];
+  const rate = s("text", { class: "fg-edge-rate", x: across, y: down + 14, "text-anchor": "middle" });
   const said = [`${edge.from}${edge.output ? `.${edge.output}` : ""} → ${edge.to}`, `port ${edge.port}`, edge.stream && `stream ${edge.stream}`, edge.static && "static: one value, repeated for each event"];
   const title = s("title", null, said.filter(Boolean).join("; "));
   const element = s("g", { class: `fg-edge${edge.static ? " static" : ""}${edge.stream ? " stored" : ""}`, dataset: { from: edge.from, to: edge.to } },
@@ -130,7 +131,7 @@ export function line({ edge, points, flow, failures }) {
     s("path", { class: "fg-reach", d: path }),
     s("path", { class: "fg-line", d: path }),
     s("path", { class: "fg-head", d: `M${x - 7} ${y - 4}L${x} ${y}L${x - 7} ${y + 4}Z` }),
-    stream && s("text", { class: "fg-stream", x: (x0 + x1) / 2, y: (y0 + y1) / 2 - 6, "text-anchor": "middle" }, cut(stream, 13)),
+    stream && s("text", { class: "fg-stream", x: across, y: down - 6, "text-anchor": "middle" }, cut(stream, 13)),
     edge.port !== usual && s("text", { class: "fg-port", x: x - 10, y: y - 6, "text-anchor": "end" }, cut(edge.port, 12)),
     failures && s("text", { class: "fg-port", x: x0 + 8, y: y0 + 12 }, edge.output));
   element.append(rate);

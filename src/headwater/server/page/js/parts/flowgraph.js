@@ -3,7 +3,7 @@
 //   const graph = flowGraph({plan, layout, status, selected, onSelect(name), onConnect({from, output, to}), editable})
 //   graph.element; graph.update(STATUS); graph.select(name); graph.change({plan, layout, …}); graph.end()
 //
-// More that may be given: `violations` (marked on their nodes), `kinds` ({name: kind}, where there is no plan), `outputs`
+// More that may be given: `violations` (marked on their nodes, unless they are `soft`), `kinds` ({name: kind}, where there is no plan), `outputs`
 // ({kind: [names]}: further outputs to drag from), `frames` ("units" | "subflows" | "none"), `onEdge(edge)`,
 // `onKey(name, event)`, `rates` ({node: events a second}, on edges of what is not measured yet), `label` (what a reader is told the graph is).
 // Keys: arrows go along edges and up and down, Home and End to the first and last node, Enter selects, + and − zoom, 0 fits.
@@ -44,7 +44,7 @@ export function flowGraph(given) {
     size = at;
     const planned = new Map((plan?.nodes ?? []).map((row) => [row.node, row]));
     const wrong = new Map();
-    for (const one of violations ?? []) if (one.node) wrong.set(one.node, [...(wrong.get(one.node) ?? []), one.text]);
+    for (const one of violations ?? []) if (one.node && !one.soft) wrong.set(one.node, [...(wrong.get(one.node) ?? []), one.text]);
     const ways = new Map((layout.edges ?? []).map((edge) => [edge, way(edge, layout, at)]));
 
     lines = [...ways].map(([edge, points]) => ({ edge, ...line({ edge, points, flow: plan?.flow ?? state.status?.flow ?? "", failures: Boolean(edge.output) }) }));
@@ -65,8 +65,8 @@ export function flowGraph(given) {
       s("g", { class: "fg-nodes" }, [...shown.values()].map((one) => one.element)));
     measured();
     select(state.selected);
-    if (held && shown.has(held.dataset.node)) focus(held.dataset.node);
     scaled(zoom);
+    if (held && shown.has(held.dataset.node)) focus(held.dataset.node);
   }
 
   function frames(ways, at) {
@@ -121,6 +121,15 @@ export function flowGraph(given) {
     rove(shown.has(name) ? name : shown.has(current) ? current : shown.keys().next().value);
   }
 
+  /** Into sight, without moving the page. */
+  function reveal(name) {
+    const drawn = shown.get(name)?.element.getBoundingClientRect();
+    if (!drawn) return;
+    const room = scroll.getBoundingClientRect();
+    const by = (low, high, least, most) => (low < least ? low - least : high > most ? high - most : 0);
+    scroll.scrollBy(by(drawn.left - 24, drawn.right + 24, room.left, room.right), by(drawn.top - 24, drawn.bottom + 24, room.top, room.bottom));
+  }
+
   function rove(name) {
     current = name;
     for (const [own, one] of shown) one.element.setAttribute("tabindex", own === name ? 0 : -1);
@@ -128,9 +137,8 @@ export function flowGraph(given) {
 
   function focus(name) {
     rove(name);
-    const one = shown.get(name)?.element;
-    one?.focus({ preventScroll: true });
-    one?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
+    shown.get(name)?.element.focus({ preventScroll: true });
+    reveal(name);
   }
 
   function beyond(name, key) {
@@ -227,8 +235,10 @@ export function flowGraph(given) {
     select,
     focus,
     change(more) {
+      const there = state.selected !== null && shown.has(state.selected) && (more.selected === undefined || more.selected === state.selected);
       state = { ...state, ...more };
       draw();
+      if (!there) reveal(state.selected);
     },
     rates(known) {
       state.rates = known;

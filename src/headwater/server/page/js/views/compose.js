@@ -2,15 +2,16 @@
 
 import * as api from "../api.js";
 import { fill, h } from "../dom.js";
-import { askNode } from "../compose/adding.js";
 import { touched } from "../compose/changes.js";
 import { askDeploy, outcome, refused } from "../compose/deploying.js";
 import { editor } from "../compose/editor.js";
+import { edits } from "../compose/edits.js";
 import { inspector } from "../compose/inspector.js";
-import { connected, duplicated, emptyDocument, freshName, joined, keysOf, kindOf, kindsOf, names, readers, removed, renamed, withNode } from "../compose/model.js";
-import { kindList, sourceOf, streamList } from "../compose/palette.js";
+import { keysOf, kindOf, kindsOf, names } from "../compose/model.js";
+import { opening } from "../compose/opening.js";
+import { kindList, streamList } from "../compose/palette.js";
 import { problems } from "../compose/problems.js";
-import { forget, left, session } from "../compose/session.js";
+import { forget, session } from "../compose/session.js";
 import { summary } from "../compose/summary.js";
 import { tabs } from "../compose/tabs.js";
 import { toolbar } from "../compose/toolbar.js";
@@ -44,30 +45,39 @@ function composer(root, params, app, kinds) {
 
   const flow = session(changed);
   const { state } = flow;
-  const head = toolbar({ name, open, fresh, load, save, copy: () => app.copy(location.href), undo: flow.undo, redo: flow.redo, versions, undoChange, deploy, flows });
+  const act = edits({ flow, kinds, streams: () => streams, app, selected: () => selected, choose: select });
+  const files = opening({ flow, known, streams: () => streams, params, app, choose: (one) => (selected = one), addStream });
+  const head = toolbar({ ...files, name: (given) => flow.edit({ ...state.document, flow: given.trim() }, "flow"), copy: async () => app.copy(await files.link(state.deployed && !touched(state.difference))), undo: flow.undo, redo: flow.redo, versions, undoChange, deploy });
   const text = editor((typed) => flow.type(typed));
-  const panel = inspector({ kinds, streams: () => streams, act: { edit: flow.edit, rename, duplicate, remove, close: () => select(null, true) } });
+  const panel = inspector({ kinds, streams: () => streams, act: { ...act, edit: flow.edit, close: () => select(null, true) } });
   const whole = summary({ node: (one) => select(one, true) });
-  const wrong = problems({ node: (one) => select(one, true), line: (at) => { centre.show("yaml"); text.go(at); }, join });
+  const wrong = problems({ node: (one) => select(one, true), line: (at) => { centre.show("yaml"); text.go(at); }, join: act.join });
   const registry = streamList(addStream);
   const outputs = Object.fromEntries([...kinds.values()].map((kind) => [kind.kind, kind.outputs ?? []]));
-  const graph = flowGraph({ layout: state.layout, editable: true, outputs, onSelect: (one) => select(one), onConnect: connect, onEdge: (edge) => select(edge.to), onKey: keyed, label: "The flow as a graph" });
+  const graph = flowGraph({ layout: state.layout, editable: true, outputs, onSelect: (one) => select(one), onConnect: act.connect, onEdge: (edge) => select(edge.to), onKey: keyed, label: "The flow as a graph" });
   const frames = h("select", { "aria-label": "Frames", onchange: () => graph.change({ frames: frames.value }) },
     [["units", "Frames: units"], ["subflows", "Frames: sub-flows"], ["none", "No frames"]].map(([value, words]) => h("option", { value }, words)));
-  const nothing = h("div", { class: "nothing" });
+  const nothing = h("div", { class: "nothing" }, empty({
+    title: "A flow begins with a stream",
+    text: "Choose one of the streams that there are, or add a source that declares one. You can also open a deployed flow, or a file.",
+    action: h("div", { class: "buttons" },
+      h("button", { class: "button", type: "button", onclick: () => act.add("source") }, "Add a source"),
+      h("button", { class: "button", type: "button", onclick: () => files.example() }, "Show an example")),
+  }));
   const done = h("div", { class: "done" });
   const code = h("div", { class: "code-note" });
   const picture = h("div", { class: "canvas" }, nothing, graph.element);
   const help = h("p", { class: "muted small", id: "editor-help" }, "The text is the flow: edit it here or by the forms, both stay the same. Forms write it anew, without comments.");
-  const centre = tabs([["graph", "Graph", picture], ["yaml", "YAML", h("div", { class: "yaml" }, text.element, help)]], { label: "The flow as", chosen: params.get("tab"), changed: address, end: frames });
-  const adding = tabs([["streams", "Streams", registry.element], ["nodes", "Nodes", kindList(kinds, add)]], { label: "Add", chosen: params.get("add") });
+  const centre = tabs([["graph", "Graph", picture], ["yaml", "YAML", h("div", { class: "yaml" }, text.element, help)]], { label: "The flow as", chosen: params.get("tab"), changed: turned, end: frames });
+  const palette = tabs([["streams", "Streams", registry.element], ["nodes", "Nodes", kindList(kinds, act.add)]], { label: "Add" });
   const side = h("aside", { class: "card side", "aria-label": "Details", tabindex: -1 });
 
-  fill(root, head.element, done, code,
+  fill(root, head.element, code,
     h("div", { class: "composer" },
-      h("section", { class: "card palette", "aria-label": "Add to the flow" }, adding.element),
-      h("section", { class: "card middle", "aria-label": "The flow" }, centre.element, wrong.element),
+      h("section", { class: "card palette", "aria-label": "Add to the flow" }, palette.element),
+      h("section", { class: "card middle", "aria-label": "The flow" }, done, centre.element, wrong.element),
       side));
+  turned();
 
   // --- what is shown ------------------------------------------------------------------------
 
@@ -87,7 +97,6 @@ function composer(root, params, app, kinds) {
     const there = names(state.document).length > 0;
     nothing.hidden = there;
     graph.element.hidden = !there;
-    if (!there && !nothing.children.length) fill(nothing, empty({ title: "A flow begins with a stream", text: "Choose one of the streams that there are, or add a source that declares one. You can also open a deployed flow, or a file.", action: [{ text: "Add a source", onclick: () => add("source") }, { text: "Show an example", onclick: example }] }));
     graph.change({ plan: state.plan, layout: state.layout, violations: state.violations, kinds: kindsOf(state.document), selected, rates: rates() });
   }
 
@@ -108,6 +117,11 @@ function composer(root, params, app, kinds) {
       .map((one) => [one, streams.get(keysOf(state.document, one).stream)?.rates?.at(-1)]).filter(([, rate]) => rate !== undefined));
   }
 
+  function turned() {
+    frames.hidden = centre.chosen() !== "graph";
+    address();
+  }
+
   function address() {
     const tab = centre.chosen();
     app.replace({ flow: state.deployed ? state.document.flow : null, node: state.deployed ? selected : null, tab: tab === "graph" ? null : tab });
@@ -123,127 +137,14 @@ function composer(root, params, app, kinds) {
     if (focus && one === null) picture.querySelector('[tabindex="0"]')?.focus({ preventScroll: true });
   }
 
-  // --- edits --------------------------------------------------------------------------------
-
-  function name(given) {
-    flow.edit({ ...state.document, flow: given.trim() }, "flow");
-  }
-
-  async function add(kind) {
-    const told = await askNode({ kind, document: state.document, kinds, streams: [...streams.keys()], selected });
-    if (!told) return;
-    flow.edit(withNode(state.document, told.name, kind, told.keys));
-    select(told.name);
-  }
-
   function addStream(stream) {
-    const own = names(state.document).find((one) => keysOf(state.document, one).stream === stream.name && kindOf(state.document, one) === "source");
-    if (own) return select(own, true);
-    const made = freshName(state.document, stream.name.split(".").at(-1));
-    flow.edit(withNode(state.document, made, "source", sourceOf(stream)));
-    app.toast(`${made} reads the stream ${stream.name}. Now add what is to be done with its events.`);
-    adding.show("nodes");
-    return select(made);
-  }
-
-  function connect(edge) {
-    const kind = kinds.get(kindOf(state.document, edge.to));
-    if (!kind || kind.inputs === "none") return app.toast(`A ${kind?.kind ?? "node"} reads no other node.`, "error");
-    const made = connected(state.document, edge, kind);
-    if (!made) return app.toast(`${edge.to} reads ${edge.from} already.`);
-    flow.edit(made);
-    return select(edge.to);
-  }
-
-  function rename(one, to) {
-    selected = to;
-    flow.edit(renamed(state.document, one, to));
-  }
-
-  function duplicate(one) {
-    const { document, copy } = duplicated(state.document, one);
-    flow.edit(document);
-    select(copy);
-  }
-
-  function remove(one) {
-    const reading = readers(state.document, one);
-    const { document, instead } = removed(state.document, one);
-    selected = null;
-    flow.edit(document);
-    const after = !reading.length ? "" : instead ? ` ${reading.join(", ")} now read${reading.length === 1 ? "s" : ""} ${instead}.` : ` ${reading.join(", ")} read${reading.length === 1 ? "s" : ""} it no more.`;
-    app.toast(`${one} is removed.${after} Ctrl+Z brings it back.`);
+    if (act.addStream(stream)) palette.show("nodes");
   }
 
   function keyed(one, event) {
     if (event.key !== "Delete" && event.key !== "Backspace") return false;
-    remove(one);
+    act.remove(one);
     return true;
-  }
-
-  async function join(missing, yaml) {
-    // The service reads the YAML of the choice; a node's place is all that is left to find.
-    const told = await api.post("/flows/check", { text: `flow: joined\nnodes:\n  ${yaml}\n` });
-    const [[made, node]] = Object.entries(told.document.nodes);
-    flow.edit(joined(state.document, missing, made in state.document.nodes ? freshName(state.document, made) : made, node.join));
-  }
-
-  // --- opening and saving -------------------------------------------------------------------
-
-  async function flows() {
-    const told = await api.get("/flows").catch(() => ({ flows: [] }));
-    for (const one of told.flows) known.set(one.flow, one);
-    return told.flows.filter((one) => !one.is_query);
-  }
-
-  async function open(wanted, draft = null) {
-    try {
-      const told = await api.get(`/flows/${api.part(wanted)}`);
-      known.set(wanted, told);
-      selected = params.get("node") && params.get("flow") === wanted ? params.get("node") : null;
-      flow.open(told.text, told.document);
-      if (draft !== null && draft !== told.text) {
-        flow.replace(draft);
-        app.toast("Your edits of before are here again; undo takes them back.");
-      }
-    } catch (error) {
-      app.toast(error.message, "error");
-      fresh();
-    }
-  }
-
-  function fresh(given = emptyDocument(freshFlow())) {
-    selected = null;
-    forget();
-    nothing.replaceChildren();
-    flow.open(null, given);
-  }
-
-  function freshFlow() {
-    let wanted = "flow-1";
-    for (let n = 2; known.has(wanted); n += 1) wanted = `flow-${n}`;
-    return wanted;
-  }
-
-  async function load(file) {
-    if (file.size > 1_000_000) return app.toast(`${file.name} is too large to be a flow file.`, "error");
-    selected = null;
-    flow.replace(await file.text());
-    return app.toast(`${file.name} is loaded; undo takes it back.`);
-  }
-
-  function save() {
-    const link = h("a", { href: URL.createObjectURL(new Blob([state.text], { type: "text/yaml" })), download: `${state.document.flow || "flow"}.yaml` });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  }
-
-  function example() {
-    const stream = [...streams.values()].find((one) => one.fields?.length);
-    const source = stream ? sourceOf(stream) : { stream: "readings", schema: "n bigint, at timestamp, watts double", event_time: "at", watermark: "10 seconds", id: "n" };
-    const column = stream ? stream.fields[0].name : "watts";
-    const from = freshName(emptyDocument(), source.stream.split(".").at(-1));
-    fresh({ flow: freshFlow(), nodes: { [from]: { source }, chosen: { filter: { from, where: stream ? `${column} is not null` : "watts > 100" } }, out: { sink: { from: "chosen", stream: `${from}-chosen` } } } });
   }
 
   // --- deploying ----------------------------------------------------------------------------
@@ -277,7 +178,7 @@ function composer(root, params, app, kinds) {
     if (!(await confirm({ title: `Undo the change of ${one}`, text: `Version ${state.deployed.version} is taken back: another version like the one before it is deployed, and nodes that come back go on where they had left off.`, action: "Undo change", danger: false }))) return;
     const told = await app.writing(() => api.post(`/flows/${api.part(one)}/undo`));
     if (!told) return;
-    await open(one);
+    await files.open(one);
     await finished({ flow: one, ...told });
   }
 
@@ -315,19 +216,7 @@ function composer(root, params, app, kinds) {
 
   (async () => {
     health ??= await api.get("/health").catch(() => null);
-    await flows();
-    const draft = left();
-    const wanted = params.get("flow") ?? (params.get("stream") ? null : draft?.flow ?? null);
-    if (wanted) return open(wanted, draft?.flow === wanted ? draft.text : null);
-    if (params.get("stream")) {
-      const stream = await api.get(`/streams/${api.part(params.get("stream"))}`).catch((error) => app.toast(error.message, "error"));
-      fresh();
-      if (stream) addStream(stream);
-    } else if (draft?.text) {
-      flow.open(draft.text);
-    } else {
-      fresh();
-    }
+    await files.begin();
   })();
 
   return () => {
