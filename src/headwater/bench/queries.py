@@ -51,7 +51,7 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         path = Path(folder) / "store"
         with EmbeddedWriter.open(path) as writer:
-            figures, results, records = _filled(writer, edges, ids, random)
+            figures, results, records = filled(writer, edges, ids, random)
             asked = [int(key) for key in random.choice(results, lookups)]
             known = [int(key) for key in random.choice(records, lookups)]
             figures["owner"] = _lookups(path, asked, known)
@@ -64,9 +64,10 @@ def measure(
     return figures
 
 
-def _filled(
+def filled(
     writer: EmbeddedWriter, edges: int, ids: str, random: np.random.Generator
 ) -> tuple[dict[str, Any], Ids, Ids]:
+    """Fill a store in many batches; what it took, the ids of the results and of the records."""
     writer.register(_flow())
     results: list[Ids] = []
     records: list[Ids] = []

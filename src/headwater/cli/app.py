@@ -12,6 +12,7 @@ from headwater.cli import (
     backward,
     bench,
     bench_flow,
+    bench_serve,
     demo,
     doctor,
     export,
@@ -114,6 +115,7 @@ app.command()(doctor.doctor)
 app.add_typer(flow.app, name="flow")
 app.add_typer(streams.app, name="streams")
 bench.app.command()(bench_flow.flow)
+bench.app.command()(bench_serve.serve)
 app.add_typer(bench.app, name="bench")
 
 

@@ -68,6 +68,12 @@ def serve(
             show_default="the working directory",
         ),
     ] = None,
+    rate: Annotated[
+        float,
+        typer.Option(
+            min=1, envvar="HEADWATER_RATE", help="Requests a second of one client at most."
+        ),
+    ] = 1_000.0,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A name that the service is also called by."),
@@ -82,7 +88,7 @@ def serve(
     Example: `headwater serve traffic.yaml --port 8260`
     """
     require_extra()
-    from headwater.server.settings import READ_TOKEN, Settings, kept_token
+    from headwater.server.settings import READ_TOKEN, Limits, Settings, kept_token
 
     if host not in LOOPBACK and not allow_host:
         raise HeadwaterError(
@@ -99,6 +105,7 @@ def serve(
         allow_urls=tuple(allow_url or ()),
         roots=tuple(root or (Path.cwd(),)),
         hosts=("localhost", "127.0.0.1", "[::1]", *(name.lower() for name in allow_host or ())),
+        limits=Limits(rate=rate),
     )
     with (
         ending() as ended,

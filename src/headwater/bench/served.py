@@ -1,0 +1,231 @@
+"""How fast the service is: publishing, and asking where results came from.
+
+The service is the real command in a process of its own; the clients are in this one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headwater import streams as registry
+from headwater.bench.queries import filled
+from headwater.bench.report import Table
+from headwater.bench.requests import at_once, at_rate, request
+from headwater.errors import HeadwaterError
+from headwater.store import EmbeddedWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headwater.bench.harness import Progress
+
+PARTS = ("publish", "ask")
+CLIENTS = (1, 2, 4, 8, 16, 32, 64, 128)
+BULK = 1_000
+"""Events of one request, in bulk."""
+SCHEMA = "n bigint, at timestamp, station string, dbz double"
+GOALS = {"bulk": 20_000, "p99": 100.0, "alone": 200.0, "beside": 50.0}
+_TOKEN = "a-token-for-measurements"
+PUBLISH = {
+    "events a request": ",",
+    "clients": ",",
+    "events/s": ",.0f",
+    "requests/s": ",.0f",
+    "p50 ms": ",.1f",
+    "p99 ms": ",.1f",
+    "refused": ",",
+}
+ASK = {
+    "beside": "",
+    "asked": "",
+    "requests/s": ",.0f",
+    "answered/s": ",.1f",
+    "p50 ms": ",.1f",
+    "p95 ms": ",.1f",
+    "p99 ms": ",.1f",
+    "failed": ",",
+}
+
+
+def measure(
+    part: str,
+    *,
+    clients: Sequence[int] = CLIENTS,
+    seconds: float = 5.0,
+    edges: int = 10_000_000,
+    folder: Path | None = None,
+    progress: Progress = lambda doing, done, total: None,
+) -> Iterator[Table]:
+    """Measures one part."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-", dir=folder) as made:
+        home = Path(made)
+        match part:
+            case "publish":
+                yield _publishing(home, clients, seconds, progress)
+            case "ask":
+                yield _asking(home, edges, seconds, progress)
+            case _:
+                raise ValueError(f"there is no part {part!r}")
+
+
+def _publishing(home: Path, clients: Sequence[int], seconds: float, progress: Progress) -> Table:
+    table = Table("Events a second by REST, safe when acknowledged (JSON)", PUBLISH)
+    streams = registry.open(home / "streams")
+    streams.create("radar", SCHEMA, event_time="at", id="n")
+    sizes = [(size, many) for size in (BULK, 1) for many in clients]
+    with _served(home, "--no-run") as port:
+        bodies = {size: _events(size) for size in (BULK, 1)}
+        at_once(port, 4, 1.0, lambda *_: _publish(port, bodies[BULK]))
+        for done, (size, many) in enumerate(sizes):
+            progress(f"{many} clients, {size} events each", done, len(sizes))
+            data = _publish(port, bodies[size])
+            outcome = at_once(port, many, seconds, lambda *_, data=data: data)  # type: ignore[misc]
+            table.rows.append(
+                {
+                    "events a request": size,
+                    "clients": many,
+                    "events/s": outcome.rate * size,
+                    "requests/s": outcome.rate,
+                    "p50 ms": outcome.ms(0.5),
+                    "p99 ms": outcome.ms(0.99),
+                    "refused": sum(outcome.failed.values()),
+                }
+            )
+    best = max(row["events/s"] for row in table.rows if row["events a request"] == BULK)
+    met = "met" if best >= GOALS["bulk"] else "missed"
+    table.notes.append(f"goal: {GOALS['bulk']:,} events/s in bulk; best {best:,.0f}: {met}")
+    return table
+
+
+def _asking(home: Path, edges: int, seconds: float, progress: Progress) -> Table:
+    table = Table(f"Backward and forward of one id by REST, {edges:,} edges in the store", ASK)
+    progress("filling a store", 0, 3)
+    store = home / "store"
+    random = np.random.default_rng(7)
+    with EmbeddedWriter.open(store) as writer:
+        _, results, records = filled(writer, edges, "random", random)
+        writer.compact()
+    # With the demo's flow in it, names alone would not say which.
+    asked = {
+        "backward": [
+            f"/api/backward?sink=bench/stopped&result_id={key}"
+            for key in random.choice(results, 4_000)
+        ],
+        "forward": [
+            f"/api/forward?source=bench/reports&id={key}" for key in random.choice(records, 4_000)
+        ],
+    }
+    for place, beside in enumerate(("alone", "beside")):
+        rate = GOALS[beside]
+        with _flowing(home, store, beside == "beside") as port:
+            _ask(port, asked["backward"], rate, 2.0)
+            for name, paths in asked.items():
+                progress(f"{name}, {beside}", place + 1, 3)
+                outcome = _ask(port, paths, rate, 2 * seconds)
+                table.rows.append(
+                    {
+                        "beside": "a running flow" if beside == "beside" else "nothing",
+                        "asked": name,
+                        "requests/s": rate,
+                        "answered/s": outcome.rate,
+                        "p50 ms": outcome.ms(0.5),
+                        "p95 ms": outcome.ms(0.95),
+                        "p99 ms": outcome.ms(0.99),
+                        "failed": sum(outcome.failed.values()),
+                    }
+                )
+    worst = max(row["p99 ms"] for row in table.rows)
+    met = "met" if worst < GOALS["p99"] else "missed"
+    table.notes.append(f"goal: p99 below {GOALS['p99']:.0f} ms; worst {worst:.1f} ms: {met}")
+    return table
+
+
+def _ask(port: int, paths: Sequence[str], rate: float, seconds: float) -> Any:
+    wanted = [paths[turn % len(paths)] for turn in range(int(rate * seconds))]
+    return at_rate(port, rate, [request("GET", path, port) for path in wanted])
+
+
+@contextlib.contextmanager
+def _flowing(home: Path, store: Path, flow: bool) -> Iterator[int]:
+    """The service on a store; with a flow, on one that grows meanwhile."""
+    if not flow:
+        with _served(home, "--no-run", "--store", str(store)) as port:
+            yield port
+        return
+    import pyarrow.parquet as pq
+
+    from headwater.examples import linear_road
+    from headwater.examples.live_traffic import FLOW, LiveTraffic
+
+    linear_road.generate(home / "data", reports=60_000)
+    traffic = LiveTraffic(registry.open(home / "streams"), pq.read_table(home / "data"))
+    traffic.declare()
+    traffic.first()
+    with _served(home, str(FLOW), "--store", str(store)) as port:
+        time.sleep(20)  # the first hour of traffic is done
+        traffic.start()
+        time.sleep(5)
+        try:
+            yield port
+        finally:
+            traffic.stop()
+
+
+@contextlib.contextmanager
+def _served(home: Path, *given: str) -> Iterator[int]:
+    """`headwater serve` in a process of its own; yields its port."""
+    folders = ("--flows", str(home / "flows"), "--streams", str(home / "streams"))
+    limits = {"HEADWATER_TOKEN": _TOKEN, "HEADWATER_RATE": "1000000"}
+    log = (home / "serve.log").open("w")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "headwater", "serve", *given, *folders, "--port", "0"],
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **limits},
+    )
+    try:
+        yield _port(process, home / "serve.log")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+        log.close()
+
+
+def _port(process: subprocess.Popen[bytes], log: Path, timeout: float = 120.0) -> int:
+    until = time.monotonic() + timeout
+    while time.monotonic() < until and process.poll() is None:
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", log.read_text())
+        if found:
+            return int(found[1])
+        time.sleep(0.1)
+    raise HeadwaterError(f"the service did not start: {log.read_text()[-500:]}")
+
+
+def _publish(port: int, body: bytes) -> bytes:
+    path = "/api/streams/radar/events"
+    return request("POST", path, port, body, "application/json", _TOKEN)
+
+
+def _events(count: int) -> bytes:
+    rows = [
+        {
+            "n": n,
+            "at": f"2025-01-01T00:{n // 60 % 60:02}:{n % 60:02}Z",
+            "station": "KIND",
+            "dbz": 7.5,
+        }
+        for n in range(count)
+    ]
+    return json.dumps(rows if count > 1 else rows[0]).encode()
