@@ -24,6 +24,7 @@ from headwater.query.edges import Edges
 from headwater.query.jobs import JobQueries
 from headwater.query.live_queries import LiveQueries, one_id
 from headwater.query.predicate import Selection, Time
+from headwater.query.show_queries import ShowQueries
 from headwater.store import ids as record_ids
 from headwater.store.catalog import Catalog, Sink, Source
 from headwater.store.marks import erased_among
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 ResultIds: TypeAlias = "int | Sequence[int] | pa.Array | pa.ChunkedArray"
 
 
-class Store(JobQueries, LiveQueries):
+class Store(JobQueries, LiveQueries, ShowQueries):
     """Results, the source records they came from, and the results that records reached.
 
     Answers are `pyarrow.Table`s; times are UTC.
