@@ -11,6 +11,30 @@ const MOVE = 700; // milliseconds until what is new has slid in
 const SHAPES = { source: 0, result: 1, step: 2 };
 const NEAR = { mouse: 10, touch: 22, pen: 14 };
 
+/** Whether this machine keeps up: if frames come late again and again, fewer pixels (1), then nothing slides any more (2). */
+function calmer() {
+  let [last, late, all] = [null, 0, 0];
+  const pace = {
+    level: 0,
+    /** A frame while something moves; true when fewer pixels should be drawn from now on. */
+    drawn(now) {
+      if (last !== null) {
+        all += 1;
+        if (now - last > 28) late += 1;
+      }
+      last = now;
+      if (all < 120) return false;
+      const slow = late > all / 3;
+      [late, all] = [0, 0];
+      if (!slow || pace.level > 1) return false;
+      pace.level += 1;
+      return pace.level === 1 && devicePixelRatio > 1;
+    },
+    rested: () => { last = null; },
+  };
+  return pace;
+}
+
 /** The figure; `show(vertices, watermark)`, `select(key)`, `end()`; it tells `selected(vertex | null)` and `opened(vertex)`. */
 export function canvas({ selected, opened }) {
   const element = h("canvas", { tabindex: 0, role: "application", "aria-roledescription": "graph", "aria-label": "Live graph. Left and right go along time, up and down along edges, Enter traces, Escape lets go.", "aria-describedby": "live-selected" });
@@ -20,7 +44,7 @@ export function canvas({ selected, opened }) {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const pictures = painter(painted);
-  const frames = [];
+  const pace = calmer();
   let colours = palette(document.documentElement);
   let [vertices, watermark] = [[], null];
   let [size, ratio] = [[0, 0], 1];
@@ -40,7 +64,7 @@ export function canvas({ selected, opened }) {
   function painted(picture, placed) {
     before?.picture.close?.();
     const fresh = { picture, placed };
-    const quick = still.matches || !front || front.placed.width !== placed.width;
+    const quick = still.matches || pace.level > 1 || !front || front.placed.width !== placed.width;
     before = quick ? null : front;
     if (quick) front?.picture.close?.();
     front = fresh;
@@ -62,14 +86,16 @@ export function canvas({ selected, opened }) {
   function frame(now) {
     wanted = false;
     if (!front) return;
-    frames.push(now);
-    if (frames.length > 600) frames.splice(0, 300);
     let part = 1;
     if (moved) {
+      if (pace.drawn(now)) sized();
       part = Math.min(1, (now - moved.start) / MOVE);
       const eased = 1 - (1 - part) ** 3;
       window_ = moved.from.map((from, at) => from + (moved.to[at] - from) * eased);
-      if (part === 1) moved = null;
+      if (part === 1) {
+        moved = null;
+        pace.rested();
+      }
     }
     const [width, height] = size;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -237,12 +263,16 @@ export function canvas({ selected, opened }) {
     if (to) choose(to.vertex.key);
   }
 
+  function sized() {
+    ratio = pace.level ? 1 : Math.min(2, devicePixelRatio || 1);
+    [element.width, element.height] = [size[0] * ratio, size[1] * ratio];
+  }
+
   const watch = new ResizeObserver(([{ contentRect }]) => {
     const [width, height] = [Math.floor(contentRect.width), Math.floor(contentRect.height)];
     if (!width || !height || (width === size[0] && height === size[1])) return;
     size = [width, height];
-    ratio = Math.min(2, devicePixelRatio || 1);
-    [element.width, element.height] = [width * ratio, height * ratio];
+    sized();
     show(vertices, watermark);
     draw();
   });
@@ -255,7 +285,7 @@ export function canvas({ selected, opened }) {
   document.addEventListener("headwater-theme", themed);
 
   return {
-    box, show, frames,
+    box, show,
     select: (key) => choose(key, true),
     focus: () => element.focus(),
     end() {

@@ -116,7 +116,7 @@ const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, ...[1, 2, 5, 10, 15, 30, 60, 
 
 /** Round times for the axis. */
 export function ticks(begin, end, width) {
-  const least = ((end - begin) * 90) / width;
+  const least = ((end - begin) * 72) / width;
   const step = STEPS.find((one) => one >= least) ?? STEPS.at(-1);
   const away = new Date(begin).getTimezoneOffset() * 60 * SECOND;
   const list = [];

@@ -30,6 +30,9 @@ export class Graph {
   load(told) {
     this.clear();
     this.take(told);
+    // Records whose results are not among what is shown go first when room is needed.
+    const all = [...this.vertices.values()];
+    this.vertices = new Map([...all.filter((one) => !one.edges.length), ...all.filter((one) => one.edges.length)].map((one) => [one.key, one]));
   }
 
   /** Add what a batch brought: vertices, edges, labels. */
@@ -126,9 +129,12 @@ function taint(vertex, marked) {
 /** The vertices behind an edge's other end. */
 export const neighbours = (vertex) => vertex.edges.map((edge) => (edge.from === vertex ? edge.to : edge.from));
 
-/** Which vertices a filter lets through: with a name or a mark, what they are connected to comes along. */
+/**
+ * Which vertices a filter lets through: with a name or a mark, what they are connected to comes along.
+ * Expired records whose results are older than what is shown are left out: nothing of them can be seen.
+ */
 export function filtered(graph, { name, marked, state }) {
-  const all = [...graph.vertices.values()];
+  const all = [...graph.vertices.values()].filter((one) => one.edges.length || !one.expired || one.marked || one.kind === "result");
   let chosen = all;
   if (name) chosen = chosen.filter((one) => one.name === name);
   if (marked) chosen = chosen.filter((one) => one.marked);

@@ -47,9 +47,10 @@ export function scrub({ went }) {
   now.addEventListener("click", () => go(last()));
 
   function draw() {
-    const most = Math.max(1, ...list.map((one) => one.results));
+    // One batch with very many, as when a flow catches up, does not flatten the others.
+    const most = Math.max(1, list.map((one) => one.results).sort((a, b) => a - b)[Math.floor(list.length * 0.97)] ?? 1);
     const width = 100 / Math.max(1, list.length);
-    bars.replaceChildren(s("path", { d: list.map((one, n) => `M${(n * width).toFixed(2)} 20v${(-20 * one.results / most).toFixed(1)}h${(width * 0.8).toFixed(2)}V20Z`).join("") }));
+    bars.replaceChildren(s("path", { d: list.map((one, n) => `M${(n * width).toFixed(2)} 20v${(-20 * Math.min(1, one.results / most)).toFixed(1)}h${(width * 0.8).toFixed(2)}V20Z`).join("") }));
   }
 
   return {

@@ -1,7 +1,7 @@
 // An entity by its name, `hw:streams/<stream>/<id>` for one: what it came from and what came of it, across flows and jobs.
 
 import { h, fill } from "../dom.js";
-import { get, part } from "../api.js";
+import { get } from "../api.js";
 import { many } from "../format.js";
 import { empty, failure, loading } from "../parts/empty.js";
 import { table } from "../parts/table.js";
@@ -32,7 +32,7 @@ export async function entity(root, params, app, store, signal) {
 async function found(place, here, store, signal) {
   const made = await Promise.all(here.sinks.slice(-8).map((sink) => {
     const own = store.sinkName(sink);
-    return get(`/results/${own.split("/").map(part).join("/")}/${part(here.id)}`, {}, { signal }).then(() => [sink, own], () => null);
+    return get("/result", { sink: own, result_id: here.id }, { signal }).then(() => [sink, own], () => null);
   }));
   const results = made.filter(Boolean);
   if (signal.aborted) return;

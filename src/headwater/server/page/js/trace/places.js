@@ -17,7 +17,9 @@ export async function load(options) {
   return places(await get("/store", {}, options));
 }
 
-export function places({ flows = [], sources = [], sinks = [], counts = {} }) {
+export function places({ flows = [], sources: all = [], sinks = [], counts = {} }) {
+  // Rows of named steps are kept like records, but nobody holds one.
+  const sources = all.filter((one) => !one.step);
   const named = (list, name, flow) =>
     list.find((one) => one.qualified === name) ??
     list.find((one) => one.name === name && one.flow === flow) ??

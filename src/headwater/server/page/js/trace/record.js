@@ -13,7 +13,6 @@ import { columns, cut, facts, visible } from "./shown.js";
 import { whyNot } from "./why-not.js";
 
 const MOST = 1000;
-const FIXED = ["source", "id", "result_id", "event_time"];
 const FINAL = {
   true: ["good", "good", "final", "No more results of it can come."],
   false: ["warn", "warn", "may still grow", "It is alive: later batches may give more results of it."],
@@ -56,12 +55,11 @@ export async function record(root, params, app, store, signal) {
     }),
     h("div", { class: "pair" }, values, results),
     ...(reached.length ? [listed(reached, told, store, source)] : []),
-    whyNot({ source: name, id, flow: source?.flow, store, reached: reached.length, again: params.get("why") === "1", started: () => app.replace({ source: name, id, why: 1 }), signal,
-      found: (given) => { if (!reached.length) fill(values, h("h2", null, "Its values"), facts(given), links(makers, store, source, id, entity)); } }));
+    whyNot({ source: name, id, flow: source?.flow, store, reached: reached.length, again: params.get("why") === "1", started: () => app.replace({ source: name, id, why: 1 }), signal }));
   drawn(results, reached, told, { app, store, source, name, id });
   marked(marks, source, name, id, signal);
   values.append(links(makers, store, source, id, entity));
-  await own(values, reached[0], store, source, id, signal);
+  await own(values, source, name, id, signal);
 }
 
 /** What made the record, where it is an event of another flow's stream. */
@@ -72,24 +70,15 @@ function links(makers, store, source, id, entity) {
     h("p", { class: "muted" }, h("a", { href: entityLink(entity) }, "The whole way across flows"), " of ", h("code", null, visible(entity))));
 }
 
-/** A record's own values stand beside it in the records of any of its results. */
-async function own(place, first, store, source, id, signal) {
+/** A record's own values, as far as they are kept or can be read again. */
+async function own(place, source, name, id, signal) {
   const say = (what) => place.firstElementChild.after(what);
-  if (!first) {
-    say(h("p", { class: "muted" }, "It is in no result; asking why, below, shows its values as well."));
-    return;
-  }
   const wait = loading("Looking for its values…");
   say(wait);
   try {
-    const sink = store.sink(first.sink, source?.flow);
-    const told = await get("/backward", { sink: sink ? store.sinkName(sink) : first.sink, result_id: first.result_id, limit: MOST }, { signal });
-    const row = told.rows.find((one) => one.id === id && (!source || one.source === source.name));
-    if (!row) wait.replaceWith(h("p", { class: "muted" }, told.truncated ? `It is not among the first ${count(MOST)} records of its result.` : "The store does not show its values by this id."));
-    else {
-      const kept = Object.fromEntries(Object.entries(row).filter(([column, given]) => !FIXED.includes(column) && (given !== null || source?.columns.some((one) => one.name === column))));
-      wait.replaceWith(row.event_time ? h("p", null, "at ", h("time", { datetime: row.event_time, title: row.event_time }, time(row.event_time))) : "", facts(kept));
-    }
+    const { row, columns: own_ } = await get("/record", { source: name, id }, { signal });
+    if (!row) wait.replaceWith(h("p", { class: "muted" }, "They are not kept: the source keeps no contents, and can't be read again."));
+    else wait.replaceWith(row.event_time ? h("p", null, "at ", h("time", { datetime: row.event_time, title: row.event_time }, time(row.event_time))) : "", facts(Object.fromEntries(own_.map((one) => [one.name, row[one.name]]))));
   } catch (error) {
     if (error.name !== "AbortError") wait.replaceWith(h("p", { class: "note bad" }, h("span", { class: "dot bad" }), error.message));
   }

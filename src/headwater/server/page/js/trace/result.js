@@ -1,7 +1,7 @@
 // One result: its values, the records behind it as graph and table, and how it was computed.
 
 import { h, fill } from "../dom.js";
-import { get, part } from "../api.js";
+import { get } from "../api.js";
 import { count, hour, many, time } from "../format.js";
 import { failure, loading } from "../parts/empty.js";
 import { table } from "../parts/table.js";
@@ -22,13 +22,14 @@ export async function result(root, params, app, store, signal) {
   root.append(shown);
   let told;
   try {
-    told = await get(`/results/${name.split("/").map(part).join("/")}/${part(id)}`, {}, { signal });
+    told = await get("/result", { sink: name, result_id: id }, { signal });
   } catch (error) {
     if (error.name === "AbortError") return;
     shown.replaceWith(failure(error), h("p", { class: "plain" }, h("a", { href: searchLink(sink ? name : "") }, "Search results")));
     return;
   }
-  const { row, entity, sources } = told;
+  const { row } = told;
+  const entity = sink?.streams?.length ? `hw:streams/${sink.streams[0]}/${id}` : told.entity;
   const graph = h("div", { class: "card graph" });
   const records = h("section", { class: "card" });
   shown.replaceWith(
@@ -42,8 +43,8 @@ export async function result(root, params, app, store, signal) {
       h("section", { class: "card" }, h("h2", null, "Its values"), facts(row, FIXED), onwards(store, sink, id, entity)),
       graph),
     records,
-    stepwise({ sink: name, id, sources, again: params.get("replay") === "1", started: () => app.replace({ sink: name, result: id, replay: 1 }), signal }));
-  await behind({ graph, records, app, store, sink, name, id, total: sources, signal });
+    stepwise({ sink: name, id, again: params.get("replay") === "1", started: () => app.replace({ sink: name, result: id, replay: 1 }), signal }));
+  await behind({ graph, records, app, store, sink, name, id, signal });
 }
 
 /** Where a result goes on: it may be an event of a stream that other flows read. */
@@ -57,21 +58,19 @@ function onwards(store, sink, id, entity) {
 
 const list = (items) => items.map((one, at) => [at > 0 && ", ", one]);
 
-async function behind({ graph, records, app, store, sink, name, id, total, signal }) {
+async function behind({ graph, records, app, store, sink, name, id, signal }) {
   fill(graph, loading("Looking for its records…"));
   fill(records, h("h2", null, "Source records"));
   let told;
   try {
     told = await get("/backward", { sink: name, result_id: id, limit: MOST }, { signal });
   } catch (error) {
-    if (error.name !== "AbortError") fill(graph, failure(error, () => behind({ graph, records, app, store, sink, name, id, total, signal })));
+    if (error.name !== "AbortError") fill(graph, failure(error, () => behind({ graph, records, app, store, sink, name, id, signal })));
     return;
   }
-  const groups = Map.groupBy ? [...Map.groupBy(told.rows, (row) => row.source)] : grouped(told.rows);
-  const all = Math.max(total ?? 0, told.rows.length);
-  // Where not all rows came, what is missing is counted with the last source: the answer does not say of which it is.
-  const missing = all - told.rows.length;
-  const lists = groups.map(([source, rows], at) => ({ source, rows, total: rows.length + (at === groups.length - 1 ? missing : 0) }));
+  const groups = grouped(told.rows);
+  const all = told.truncated ? `more than ${count(told.rows.length)} records` : many(told.rows.length, "record");
+  const lists = groups.map(([source, rows]) => ({ source, rows, total: rows.length }));
   const link = (source, record) => recordLink(sourceName(store, source, sink), record);
   const boxes = new Map();
   const drawn = bipartite({
@@ -80,10 +79,9 @@ async function behind({ graph, records, app, store, sink, name, id, total, signa
     light: (key) => { for (const [source, box] of boxes) box.select((row) => `${source}/${row.id}` === key); },
   });
   fill(graph,
-    h("div", { class: "card-head" }, h("h2", null, "Where it came from"), h("span", { class: "badge" }, h("span", null, `${many(all, "record")}`)),
-      missing > 0 && h("span", { class: "muted" }, `${count(told.rows.length)} of ${count(all)} loaded`)),
+    h("div", { class: "card-head" }, h("h2", null, "Where it came from"), h("span", { class: "badge" }, all)),
     told.rows.length ? drawn : h("p", { class: "muted" }, "No record is known to be behind it: its sink keeps no provenance (capture “none”), or it came of nothing."));
-  fill(records, h("div", { class: "card-head" }, h("h2", null, "Source records"), h("span", { class: "muted" }, `${count(told.rows.length)} of ${count(all)} shown`)));
+  fill(records, h("div", { class: "card-head" }, h("h2", null, "Source records"), h("span", { class: "muted" }, told.truncated ? `the first ${count(told.rows.length)} are shown` : all)));
   for (const one of lists) {
     const box = sourceTable(one, told.columns, store, sink, link);
     boxes.set(one.source, box);

@@ -29,7 +29,7 @@ function asking(params, app, store, sink) {
   const since = h("input", { type: "datetime-local", step: 1, value: local(params.get("since")) });
   const until = h("input", { type: "datetime-local", step: 1, value: local(params.get("until")) });
   const order = h("select", null, h("option", { value: "" }, "Newest first"), h("option", { value: "oldest", selected: params.get("order") === "oldest" }, "Oldest first"));
-  const free = h("input", { type: "text", class: "mono", spellcheck: "false", autocomplete: "off", placeholder: "n >= 4 AND lo = hi", value: params.get("where") ?? "", "aria-describedby": "trace-sql" });
+  const free = h("input", { id: "trace-where", type: "text", class: "mono", spellcheck: "false", autocomplete: "off", placeholder: "n >= 4 AND lo = hi", value: params.get("where") ?? "", "aria-describedby": "trace-sql" });
   const told = h("small", { id: "trace-sql" });
   const help = "DuckDB's SQL over the result's columns, result_id and event_time";
   const rows = params.getAll("c").map(read).filter((one) => one && types.has(one.column)).map((one) => condition(types, one, drop));
@@ -82,7 +82,7 @@ function asking(params, app, store, sink) {
       h("label", { class: "field" }, h("span", null, "Order"), order)),
     list,
     h("div", { class: "fields" },
-      h("label", { class: "field grow" }, h("span", null, "SQL condition"), free, told),
+      h("div", { class: "field grow" }, h("span", null, h("label", { for: "trace-where" }, "SQL condition")), free, told),
       h("div", { class: "buttons go" }, adding, h("button", { class: "button primary", type: "submit" }, "Search"))),
     h("p", { class: "muted zone" }, `Times are in your zone, ${zone()}.`));
   return { card, wrong, where: () => predicate(rows.map((row) => row.read()), types, free.value) };

@@ -11,12 +11,12 @@ import { cellOf, columns, cut, visible, waiting } from "./shown.js";
 const FEW = 40;
 
 /** The card with its button; `again` runs it at once. */
-export function stepwise({ sink, id, sources, again, started, signal }) {
+export function stepwise({ sink, id, again, started, signal }) {
   const place = h("div", { class: "replayed" });
   const button = h("button", { class: "button primary", type: "button", onclick: () => run() }, "Compute it again, step by step");
   const card = h("section", { class: "card" },
     h("div", { class: "card-head" }, h("h2", null, "Step by step"), h("span", { class: "end" }, button)),
-    h("p", { class: "muted" }, `The flow runs once more over its ${sources === undefined ? "" : `${many(sources, "record")} `}alone: what comes out is compared with what was delivered, and the rows of each step are shown. It takes some seconds.`),
+    h("p", { class: "muted" }, "The flow runs once more over its records alone: what comes out is compared with what was delivered, and the rows of each step are shown. It takes some seconds."),
     place);
 
   async function run() {
@@ -28,7 +28,7 @@ export function stepwise({ sink, id, sources, again, started, signal }) {
     fill(place, waiting("Computing it again…", stop));
     try {
       const told = await post("/replay", { sink, result_id: id, steps: true }, { signal: ending.signal });
-      fill(place, verdict(told, sources), told.steps?.length ? layers(told.steps) : null);
+      fill(place, verdict(told), told.steps?.length ? layers(whole(told, sink)) : null);
     } catch (error) {
       fill(place, error.name === "AbortError" ? h("p", { class: "muted" }, "Stopped waiting; the service may still finish it.") : failure(error, run));
     } finally {
@@ -41,8 +41,8 @@ export function stepwise({ sink, id, sources, again, started, signal }) {
 }
 
 /** Whether the same came out. */
-function verdict(told, sources) {
-  const from = `Computed again from its ${many(told.sources?.rows?.length && !told.sources.truncated ? told.sources.rows.length : sources ?? 0, "record")} alone`;
+function verdict(told) {
+  const from = `Computed again from its ${many(told.sources.rows.length, "record")} alone`;
   if (told.matches) return h("p", { class: "note good", role: "status" }, h("span", { class: "dot good" }), `${from}: it matches what was delivered.`);
   if (told.row === null) return h("p", { class: "note bad", role: "status" }, h("span", { class: "dot bad" }), `${from}: nothing came out.`);
   const rows = Object.entries(told.differences ?? {}).map(([column, { stored, replayed }]) => ({ column, stored, replayed }));
@@ -51,8 +51,21 @@ function verdict(told, sources) {
     table({ caption: "Differences", columns: [["column", "column"], ["stored", "delivered"], ["replayed", "computed again"]].map(([name, label]) => ({ name, label, show: (one) => cellOf(one) ?? "null" })), rows }));
 }
 
+/** The steps with the result itself at their end, each with its rows and what it was made from. */
+function whole(told, sink) {
+  const name = sink.split("/").at(-1);
+  const last = { step: name, kind: "result", describe: "what was delivered", columns: Object.keys(told.stored).map((one) => ({ name: one })), rows: [told.stored], inputs: [told.steps.at(-1).step] };
+  const all = told.steps.some((one) => one.kind === "sink") ? told.steps : [...told.steps, last];
+  return all.map((one) => {
+    const { columns: given, rows } = Array.isArray(one.rows) ? one : one.rows;
+    return { ...one, columns: given, rows, total: one.count ?? rows.length };
+  });
+}
+
 /** How far each step is from the result: the longest way. */
 export function depths(steps) {
+  // Without a word of what was made from what: the order in which they came, inputs first.
+  if (!steps.slice(0, -1).every((one) => one.inputs)) return new Map(steps.map((one, at) => [one.step, steps.length - 1 - at]));
   const byName = new Map(steps.map((one) => [one.step, one]));
   const used = new Set(steps.flatMap((one) => one.inputs ?? []));
   const depth = new Map();
@@ -68,7 +81,7 @@ export function depths(steps) {
 function layers(steps) {
   const depth = depths(steps);
   const ordered = [...steps].reverse().sort((a, b) => depth.get(a.step) - depth.get(b.step));
-  const total = steps.reduce((sum, one) => sum + one.rows.rows.length, 0);
+  const total = steps.reduce((sum, one) => sum + one.rows.length, 0);
   const made = new Map(ordered.map((one) => [one.step, layer(one, depth.get(one.step), total <= FEW || depth.get(one.step) < 2)]));
   const all = (open) => { for (const one of made.values()) one.open = open; };
   const show = (name) => {
@@ -82,19 +95,18 @@ function layers(steps) {
       h("span", { class: "end" },
         h("button", { class: "button small", type: "button", onclick: () => all(true) }, "Expand all"),
         h("button", { class: "button small", type: "button", onclick: () => all(false) }, "Collapse all"))),
-    picture(steps, depth, show),
+    steps.slice(0, -1).every((one) => one.inputs) ? picture(steps, depth, show) : null,
     h("div", { class: "layers" }, [...made.values()]),
   ];
 }
 
 function layer(one, depth, open) {
-  const rows = one.rows;
   const kind = ["source", "static"].includes(one.kind) ? "source" : depth === 0 ? "result" : "step";
-  const shown = rows.rows.length ? table({ caption: `Rows of ${one.step}`, columns: columns(rows.columns), rows: rows.rows, note: rows.truncated || rows.next ? `The first ${count(rows.rows.length)} rows are shown.` : null })
+  const shown = one.rows.length ? table({ caption: `Rows of ${one.step}`, columns: columns(one.columns), rows: one.rows, note: one.total > one.rows.length ? `The first ${count(one.rows.length)} of ${count(one.total)} rows are shown.` : null })
     : h("p", { class: "muted" }, "No rows.");
   return h("details", { class: `layer ${kind}`, open, dataset: { step: one.step } },
     h("summary", null, h("span", { class: "badge" }, visible(one.kind)), h("strong", null, visible(one.step)),
-      h("span", { class: "muted number" }, many(rows.rows.length, "row") + (rows.truncated ? " shown" : "")),
+      h("span", { class: "muted number" }, many(one.total, "row")),
       one.describe && h("code", { class: "describe" }, visible(one.describe))),
     h("div", { class: "inside" }, shown,
       one.inputs?.length > 0 && h("p", { class: "muted from" }, "made from the rows of ", one.inputs.map((name, at) => [at > 0 && ", ", h("code", null, visible(name))]))));
@@ -121,13 +133,13 @@ function picture(steps, depth, show) {
     const [x, y] = at.get(one.step);
     const kind = ["source", "static"].includes(one.kind) ? "source" : depth.get(one.step) === 0 ? "result" : "step";
     return s("g", {
-      class: `vertex opens ${kind}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button", "aria-label": `${one.kind} ${one.step}: ${many(one.rows.rows.length, "row")}`,
+      class: `vertex opens ${kind}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button", "aria-label": `${one.kind} ${one.step}: ${many(one.total, "row")}`,
       onclick: () => show(one.step),
       onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); show(one.step); } },
     },
     s("title", null, `${one.step}: ${one.describe ?? ""}`), s("rect", { width: wide, height: high, rx: kind === "source" ? high / 2 : 5 }),
     s("text", { class: "name", x: wide / 2, y: 18, "text-anchor": "middle" }, cut(one.step, 17)),
-    s("text", { class: "note", x: wide / 2, y: 33, "text-anchor": "middle" }, many(one.rows.rows.length, "row")));
+    s("text", { class: "note", x: wide / 2, y: 33, "text-anchor": "middle" }, many(one.total, "row")));
   });
   return h("div", { class: "picture", role: "region", tabindex: 0, "aria-label": "The steps as a graph" }, s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group" }, edges, nodes));
 }

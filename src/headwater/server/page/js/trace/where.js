@@ -68,8 +68,8 @@ export function predicate(conditions, types, free = "") {
   return all.join(" AND ");
 }
 
-/** Conditions in an address: three parts each, `c=vid:%3D:7`. */
-export const written = ({ column, operator, value }) => [column, operator, value ?? ""].map(encodeURIComponent).join(":");
+/** Conditions in an address: three parts each, `c=vid:>:7`. */
+export const written = ({ column, operator, value }) => [column, operator, value ?? ""].map((part) => part.replace(/[%:]/g, encodeURIComponent)).join(":");
 
 export function read(text) {
   try {

@@ -21,8 +21,8 @@ const KINDS = {
 };
 const CHANGES = ["open", "unread"];
 
-/** The card with its button; `found` is given the record's values once they are known. */
-export function whyNot({ source, id, flow, store, reached, again, started, found, signal }) {
+/** The card with its button; `again` asks at once. */
+export function whyNot({ source, id, flow, store, reached, again, started, signal }) {
   const place = h("div", { class: "fates" });
   const button = h("button", { class: `button${reached ? "" : " primary"}`, type: "button", onclick: () => run() }, reached ? "What became of it on the way" : "Why is it in no result?");
   const card = h("section", { class: "card" },
@@ -40,8 +40,6 @@ export function whyNot({ source, id, flow, store, reached, again, started, found
     try {
       const told = await get("/why-not", { source, id }, { signal: ending.signal });
       fill(place, told.rows.length ? perSink(told.rows, { source, flow, store }) : h("p", { class: "muted" }, "No captured sink is below its source."));
-      const own = parsed(told.rows[0]?.values);
-      if (own) found(own);
     } catch (error) {
       fill(place, error.name === "AbortError" ? h("p", { class: "muted" }, "Stopped waiting; the service may still finish it.") : failure(error, run));
     } finally {

@@ -49,7 +49,7 @@ function none(root) {
 function show(root, params, app, flows, signal) {
   const small = matchMedia("(max-width: 600px)").matches;
   const limit = Number(params.get("limit"));
-  const chosen = flows.find((one) => one.flow === params.get("flow")) ?? flows.find((one) => one.deployed === params.get("flow")) ?? flows[0];
+  const chosen = flows.find((one) => one.flow === params.get("flow")) ?? flows.find((one) => params.has("flow") && one.deployed === params.get("flow")) ?? flows[0];
   const asked = { flow: chosen.flow, at: params.get("at"), name: params.get("name"), state: params.get("state"), marked: params.get("marked") === "true", limit: LIMITS.includes(limit) ? limit : small ? 1000 : 3000, v: params.get("v") };
   const standard = small ? 1000 : 3000;
   const graph = new Graph(asked.limit);
@@ -107,8 +107,8 @@ function show(root, params, app, flows, signal) {
       stage.show(chosen_, graph.watermark);
       tools.names(graph.names);
       root.classList.toggle("has-steps", chosen_.some((one) => one.kind === "step"));
-      const narrowed = chosen_.length < graph.vertices.size;
-      const edges = narrowed ? edgesAmong(chosen_) : graph.edges.size;
+      const narrowed = Boolean(asked.name || asked.marked || asked.state);
+      const edges = edgesAmong(chosen_);
       fill(shown, h("strong", null, `${count(chosen_.length)} of ${count(graph.totals.vertices)} vertices shown`), `, ${count(edges)} of ${count(graph.totals.edges)} edges`,
         narrowed && h("span", { class: "muted" }, ` (filtered from the newest ${count(graph.vertices.size)})`));
       const { alive, expired, results, marked } = counted(chosen_);
@@ -243,8 +243,6 @@ function show(root, params, app, flows, signal) {
   begin();
   lookForMarks();
   const timer = setInterval(lookForMarks, MARKS);
-  // For measurements: when the last frames were drawn.
-  root.frames = stage.frames;
   return () => {
     clearInterval(timer);
     clearTimeout(refreshing);
