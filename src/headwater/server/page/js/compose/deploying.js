@@ -5,6 +5,7 @@ import { fill, h } from "../dom.js";
 import { many, seconds } from "../format.js";
 import { open } from "../parts/dialog.js";
 import { violations } from "../parts/empty.js";
+import { note } from "../parts/health.js";
 import { changes, touched } from "./changes.js";
 
 const SINCE = [["now", "from now on"], ["start", "from the start of their streams"], ["left", "from where they had left off"]];
@@ -14,6 +15,8 @@ export async function askDeploy({ state, app }) {
   const { document: flow, deployed, plan, difference } = state;
   const since = h("select", null, SINCE.map(([value, words]) => h("option", { value }, words)));
   const progress = h("div", { class: "deploying", "aria-live": "polite" });
+  // What the keys were is in the version that runs; without it, their names say enough.
+  const before = deployed && (await api.get(`/flows/${api.part(flow.flow)}`).catch(() => null))?.document;
   const running = plan?.units.filter((unit) => !unit.idle) ?? [];
   const said = deployed
     ? `${flow.flow} runs as version ${deployed.version}. Units that are the same go on and do not notice; the others are cut, and their successors begin at that place.`
@@ -23,7 +26,7 @@ export async function askDeploy({ state, app }) {
     action: deployed ? "Change it" : "Deploy",
     body: h("div", { class: "deploy" },
       h("p", null, said),
-      deployed && h("section", null, h("h3", null, touched(difference) ? many(touched(difference), "changed node") : "Nothing is changed"), changes(difference)),
+      deployed && h("section", null, h("h3", null, touched(difference) ? many(touched(difference), "changed node") : "Nothing is changed"), changes(difference, before, flow)),
       !deployed && h("ul", { class: "units" }, running.map((unit) => h("li", null, h("span", { class: `runtime ${unit.runtime}` }, unit.runtime), h("span", null, unit.nodes.join(", "))))),
       h("label", { class: "field" }, h("span", null, deployed ? "Units that are new see their streams" : "It sees its streams"), since),
       progress),
@@ -59,7 +62,6 @@ export function outcome(done, close) {
 /** Why a flow can't be deployed here although it breaks no rule: it has code, and the service takes none. Null if it can. */
 export function refused(state, health) {
   if (!state.code?.length || health?.allow_code !== false) return null;
-  const what = state.code.map((one) => (typeof one === "string" ? one : one.node ?? JSON.stringify(one))).join("; ");
-  return h("p", { class: "note warn" }, h("span", { class: "dot warn" }),
-    h("span", null, `This flow runs code (${what}), which this service does not take from the page. Start it with `, h("code", null, "headwater serve --allow-code"), ", or save the file and use ", h("code", null, "headwater flow deploy"), "."));
+  const what = state.code.join(", ");
+  return note("warn", `This flow runs code (${what}), which this service does not take from the page. Start it with `, h("code", null, "headwater serve --allow-code"), ", or save the file and use ", h("code", null, "headwater flow deploy"), ".");
 }

@@ -2,6 +2,7 @@
 
 import { fill, h } from "../dom.js";
 import { count, rate } from "../format.js";
+import { note } from "../parts/health.js";
 import { icon } from "../parts/icons.js";
 import { family, kindIcon } from "../parts/kinds.js";
 import { field } from "./fields.js";
@@ -97,7 +98,7 @@ export function inspector({ kinds, act, streams }) {
         if (said.length && details && details.contains(element)) details.open = true;
       }
       const rest = mine.filter((one) => keyOf(one, own) === null);
-      fill(general, rest.map((one) => h("p", { class: `note ${one.soft ? "warn" : "bad"}` }, h("span", { class: `dot ${one.soft ? "warn" : "bad"}` }), h("span", null, one.text))));
+      fill(general, rest.map((one) => note(one.soft ? "warn" : "bad", one.text)));
       fill(facts, knownOf(name, now));
       last.update(name, now.document, streams(), now.lastEvents);
     };

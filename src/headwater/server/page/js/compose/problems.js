@@ -2,6 +2,7 @@
 
 import { fill, h } from "../dom.js";
 import { many } from "../format.js";
+import { dot, note } from "../parts/health.js";
 
 const MEANING = {
   "latest-of-slower": "The slower stream's last event, again for each event of the faster one",
@@ -22,8 +23,8 @@ export function problems(act) {
     last = told;
     element.hidden = !rest.length && !joins.length && !state.trouble;
     fill(element,
-      state.trouble && h("p", { class: "note bad", role: "alert" }, h("span", { class: "dot bad" }), h("span", null, state.trouble)),
-      !state.readable && h("p", { class: "note warn" }, h("span", { class: "dot warn" }), h("span", null, "The text can't be read as it is; the drawing is of the last text that could.")),
+      state.trouble && note("bad", state.trouble),
+      !state.readable && note("warn", "The text can't be read as it is; the drawing is of the last text that could."),
       joins.map(missing),
       rest.length > 0 && h("h3", null, rest.every((one) => one.soft) ? "Still to do" : many(rest.length, "problem")),
       rest.length > 0 && h("ul", null, rest.map(one)));
@@ -32,12 +33,12 @@ export function problems(act) {
   function one(violation) {
     const where = [violation.node && h("button", { type: "button", class: "link", onclick: () => act.node(violation.node) }, violation.node),
       violation.line && h("button", { type: "button", class: "link", onclick: () => act.line(violation.line) }, `line ${violation.line}`)];
-    return h("li", null, h("span", { class: `dot ${violation.soft ? "warn" : "bad"}` }), h("span", null, where.filter(Boolean).flatMap((part, at) => [at ? ", " : "", part]), where.some(Boolean) && ": ", violation.text, " ", h("span", { class: "rule" }, violation.rule)));
+    return h("li", null, dot(violation.soft ? "warn" : "bad"), h("span", null, where.filter(Boolean).flatMap((part, at) => [at ? ", " : "", part]), where.some(Boolean) && ": ", violation.text, " ", h("span", { class: "rule" }, violation.rule)));
   }
 
   function missing(join) {
     const ports = Object.entries(join.ports).map(([port, label]) => (port === label ? port : `${port} (events of ${label})`));
-    return h("div", { class: "note warn missing" }, h("span", { class: "dot warn" }),
+    return h("div", { class: "note warn missing" }, dot("warn"),
       h("div", null,
         h("p", null, h("strong", null, join.node), ` reads ${ports.join(" and ")}, which come at different rates. Which events belong together?`),
         h("div", { class: "choices" }, Object.entries(join.choices).map(([policy, yaml]) => h("button", { type: "button", class: "choice", title: yaml, onclick: () => act.join(join, yaml) },

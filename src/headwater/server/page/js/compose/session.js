@@ -27,8 +27,9 @@ export function session(changed) {
     unwritten: false,
     busy: false,
     trouble: null,
-    /** What the service has under this flow's name: {flow, version, text, wanted, versions}. */
+    /** What the service has under this flow's name: {flow, version, wanted}; and how it does. */
     deployed: null,
+    status: null,
   };
   let past = [];
   let future = [];

@@ -6,6 +6,9 @@ import { time } from "../format.js";
 import { open } from "../parts/dialog.js";
 import { changes } from "./changes.js";
 
+// Seconds since 1970, or a text.
+const when = (at) => time(typeof at === "number" ? new Date(1000 * at).toISOString() : at);
+
 /** Show the versions of a flow; a promise of the text that is to be taken up again, or null. */
 export async function askVersion(flow) {
   const told = await api.get(`/flows/${api.part(flow)}`);
@@ -24,7 +27,7 @@ export async function askVersion(flow) {
       const found = await api.get(`/flows/${api.part(flow)}/versions/${version.version}`);
       if (chosen !== version.version) return;
       text = found.text;
-      fill(view, changes(found.difference) ?? h("p", { class: "muted" }, "Nothing was different from the version before."), h("pre", { class: "code" }, found.text));
+      fill(view, changes(found.difference) ?? h("p", { class: "muted" }, version.version === 1 ? "The first version." : "Nothing was different from the version before."), h("pre", { class: "code" }, found.text));
     } catch (error) {
       fill(view, h("p", { class: "note bad" }, error.message));
     }
@@ -32,7 +35,7 @@ export async function askVersion(flow) {
 
   fill(list, versions.map((version) => h("div", { role: "option", id: `version-${version.version}`, class: "version", dataset: { version: version.version }, onclick: () => show(version) },
     h("strong", null, `Version ${version.version}`), version.current && h("span", { class: "badge good" }, "runs"),
-    h("span", { class: "muted" }, [version.action, time(version.at)].filter(Boolean).join(", ")))));
+    h("span", { class: "muted" }, [version.action, when(version.at)].filter(Boolean).join(", ")))));
   list.addEventListener("keydown", (event) => {
     const at = versions.findIndex((version) => version.version === chosen);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: versions.length - 1 }[event.key];

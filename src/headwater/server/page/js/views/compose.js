@@ -72,10 +72,10 @@ function composer(root, params, app, kinds) {
   const palette = tabs([["streams", "Streams", registry.element], ["nodes", "Nodes", kindList(kinds, act.add)]], { label: "Add" });
   const side = h("aside", { class: "card side", "aria-label": "Details", tabindex: -1 });
 
-  fill(root, head.element, code,
+  fill(root, head.element,
     h("div", { class: "composer" },
       h("section", { class: "card palette", "aria-label": "Add to the flow" }, palette.element),
-      h("section", { class: "card middle", "aria-label": "The flow" }, done, centre.element, wrong.element),
+      h("section", { class: "card middle", "aria-label": "The flow" }, code, done, centre.element, wrong.element),
       side));
   turned();
 
@@ -152,8 +152,9 @@ function composer(root, params, app, kinds) {
   function refusal() {
     if (!names(state.document).length) return "There is nothing to deploy yet.";
     if (!state.readable) return "The text can't be read as it is.";
-    if (state.violations.length) return "Something is wrong with the flow; it is told below the graph.";
     if (refused(state, health)) return "This flow runs code, which this service does not take.";
+    if (state.violations.some((one) => !one.soft)) return "Something is wrong with the flow; it is told below the graph.";
+    if (state.violations.length) return "The flow is not finished: something has to read each source.";
     if (state.deployed && !touched(state.difference) && state.difference) return "This is what is deployed.";
     return null;
   }
