@@ -43,7 +43,7 @@ export function details({ selected }) {
     last = same;
     const held = panel.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     const link = traceLink(vertex, flow);
-    const words = `${WORDS[vertex.kind]} of ${visible(vertex.name)}`;
+    const words = `${WORDS[vertex.kind]} of ${cut(vertex.name, 60)}`;
     const told = `${words}, ${visible(vertex.id)}, ${state(vertex)}, ${vertex.marked ? "marked, " : ""}${many(near.length, "neighbour")}`;
     if (said.textContent !== told) said.textContent = told;
     fill(panel,

@@ -26,7 +26,7 @@ export function layout(vertices, { width, height, watermark }) {
   const scale = inner / (end - begin);
   const lanes = laid(vertices, height);
   const view = { begin, scale };
-  const radius = RADII.find((one) => lanes.every((lane) => overfull(lane, view, one) <= lane.list.length / 50)) ?? RADII.at(-1);
+  const radius = RADII.find((one) => lanes.every((lane) => overfull(lane, view, one) <= lane.list.length / 12)) ?? RADII.at(-1);
   const places = new Map();
   for (const lane of lanes) stack(lane, view, radius, places);
   return { width, height, begin, end, scale, left: EDGE.left, lanes, radius, places, axis: height - EDGE.bottom };

@@ -48,7 +48,7 @@ export async function record(root, params, app, store, signal) {
   shown.replaceWith(
     head(app, {
       back: ["/trace", "Search"],
-      title: [visible(source?.name ?? name), " ", h("span", { class: "mono id" }, visible(id))],
+      title: [cut(source?.name ?? name, 120), " ", h("span", { class: "mono id" }, visible(id))],
       lead: ["a record", source && [" · flow ", h("bdi", null, visible(source.flow))], " ", marks],
       about: { source: name, id },
       more: h("button", { class: "button", type: "button", onclick: () => mark(app, name, id, () => marked(marks, source, name, id, signal)) }, "Mark it…"),

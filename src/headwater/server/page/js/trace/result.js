@@ -8,7 +8,7 @@ import { table } from "../parts/table.js";
 import { bipartite } from "./graph.js";
 import { head } from "./head.js";
 import { entityLink, recordLink, resultLink, searchLink } from "./places.js";
-import { columns, cut, facts, visible } from "./shown.js";
+import { columns, cut, facts, visible, waiting } from "./shown.js";
 import { stepwise } from "./steps.js";
 
 const MOST = 1000;
@@ -35,7 +35,7 @@ export async function result(root, params, app, store, signal) {
   shown.replaceWith(
     head(app, {
       back: [searchLink(name), `Results of ${cut(sink?.name ?? name, 60)}`],
-      title: [visible(sink?.name ?? name), " ", h("span", { class: "mono id" }, visible(id))],
+      title: [cut(sink?.name ?? name, 120), " ", h("span", { class: "mono id" }, visible(id))],
       lead: [row.event_time ? h("span", null, "at ", h("time", { datetime: row.event_time, title: row.event_time }, time(row.event_time))) : "without an event time", sink && [" · flow ", h("bdi", null, visible(sink.flow))], told.marked && [" ", h("span", { class: "badge bad" }, "◆ holds a marked record")]],
       about: { sink: name, result_id: id },
     }),
@@ -59,7 +59,7 @@ function onwards(store, sink, id, entity) {
 const list = (items) => items.map((one, at) => [at > 0 && ", ", one]);
 
 async function behind({ graph, records, app, store, sink, name, id, signal }) {
-  fill(graph, loading("Looking for its records…"));
+  fill(graph, sink?.lazy ? waiting("Its records are found by running the flow again…") : loading("Looking for its records…"));
   fill(records, h("h2", null, "Source records"));
   let told;
   try {

@@ -142,6 +142,8 @@ function show(root, params, app, flows, signal) {
     } catch (error) {
       if (error.name === "AbortError") return;
       fill(trouble, failure(error, begin));
+      // Busy, or not there for a moment: it tries again by itself.
+      if (!error.status || error.status === 429 || error.status >= 500) again(4000);
     }
     tell();
   }
@@ -181,12 +183,12 @@ function show(root, params, app, flows, signal) {
   }
 
   let refreshing = null;
-  function again() {
-    if (refreshing) return;
+  function again(after = 2000) {
+    if (refreshing || signal.aborted) return;
     refreshing = setTimeout(() => {
       refreshing = null;
       if (!paused && asked.at === null) begin();
-    }, 2000);
+    }, after);
   }
 
   function halt(on) {
