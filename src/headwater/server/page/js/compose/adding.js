@@ -4,7 +4,7 @@ import { h } from "../dom.js";
 import { open } from "../parts/dialog.js";
 import { field } from "./fields.js";
 import { targets } from "./inspector.js";
-import { freshName, isName, kindOf, usual } from "./model.js";
+import { has, freshName, isName, kindOf, usual } from "./model.js";
 
 // Of keys that exclude each other, the one that most nodes have.
 const USUAL = { source: ["stream"], sink: ["stream"], static: ["value"], join: ["policy", "within"], job: ["run"] };
@@ -45,7 +45,7 @@ export async function askNode({ kind, document, kinds, streams, selected }) {
       !there.length && told.least > 0 && h("p", { class: "note" }, "There is nothing to read yet: add a source as well, and connect it then.")),
     answer: () => {
       const chosen = name.value.trim();
-      const taken = chosen in document.nodes;
+      const taken = has(document, chosen);
       wrong.hidden = isName(chosen) && !taken;
       wrong.textContent = taken ? `There is a ${kindOf(document, chosen)} of this name already.` : "A name is a letter, then letters, digits, _ and -.";
       return isName(chosen) && !taken ? { name: chosen, keys: { ...keys } } : null;

@@ -6,7 +6,7 @@ import { note } from "../parts/health.js";
 import { icon } from "../parts/icons.js";
 import { family, kindIcon } from "../parts/kinds.js";
 import { field } from "./fields.js";
-import { isName, keyOf, keysOf, kindOf, names, readers, withKeys } from "./model.js";
+import { has, isName, keyOf, keysOf, kindOf, names, readers, withKeys } from "./model.js";
 import { samples } from "./sample.js";
 
 /** `kinds` by their names; `act` has `edit(document, key)`, `rename(name, to)`, `duplicate(name)`, `remove(name)`, `close()`. */
@@ -67,7 +67,7 @@ export function inspector({ kinds, act, streams }) {
 
     title.addEventListener("change", () => {
       const to = title.value.trim();
-      const taken = to !== name && to in current.document.nodes;
+      const taken = to !== name && has(current.document, to);
       wrongName.hidden = isName(to) && !taken;
       wrongName.textContent = taken ? `There is a node ${to} already.` : "A name is a letter, then letters, digits, _ and -.";
       if (to !== name && isName(to) && !taken) act.rename(name, to);

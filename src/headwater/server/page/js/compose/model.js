@@ -8,8 +8,14 @@ const NAMED = new Set(["sql", "function", "service", "job", "static", "join"]);
 export const isName = (text) => NAME.test(text);
 export const emptyDocument = (flow = "") => ({ flow, nodes: {} });
 export const names = (document) => Object.keys(document?.nodes ?? {});
-export const kindOf = (document, name) => Object.keys(document.nodes[name] ?? {})[0] ?? "?";
-export const keysOf = (document, name) => Object.values(document.nodes[name] ?? {})[0] ?? {};
+export const kindOf = (document, name) => Object.keys((has(document, name) && document.nodes[name]) || {})[0] ?? "?";
+/** Whether there is a node of a name; texts may name one `constructor`. */
+export const has = (document, name) => Object.hasOwn(document.nodes, name ?? "");
+/** What a file says of a node; nothing where that is no list of keys. */
+export function keysOf(document, name) {
+  const [keys] = Object.values((has(document, name) && document.nodes[name]) || {});
+  return keys && typeof keys === "object" && !Array.isArray(keys) ? keys : {};
+}
 export const kindsOf = (document) => Object.fromEntries(names(document).map((name) => [name, kindOf(document, name)]));
 const nodeOf = (target) => target.split(".")[0];
 /** The name that a port has when none is given. */
@@ -52,7 +58,7 @@ export function withNode(document, name, kind, keys, before = null) {
 export function freshName(document, wanted) {
   const base = wanted.replace(/^[^A-Za-z]+/, "").replace(/[^A-Za-z0-9_-]+/g, "_") || "node";
   let name = base;
-  for (let n = 2; name in document.nodes; n += 1) name = `${base}_${n}`;
+  for (let n = 2; has(document, name); n += 1) name = `${base}_${n}`;
   return name;
 }
 
@@ -88,7 +94,7 @@ export function renamed(document, name, to) {
 /** Without a node. What read it reads what it read, if that was one thing, else nothing of it. */
 export function removed(document, name) {
   const inputs = inputsOf(keysOf(document, name));
-  const instead = inputs.length === 1 && inputs[0].target in document.nodes ? inputs[0].target : null;
+  const instead = inputs.length === 1 && has(document, inputs[0].target) ? inputs[0].target : null;
   const without = reread(document, (input, kind) => {
     if (nodeOf(input.target) !== name) return [input];
     if (!instead || input.target !== name) return [];
@@ -117,8 +123,8 @@ export function connected(document, { from, output, to }, kind) {
 export function joined(document, { node, ports }, name, join) {
   const keys = keysOf(document, node);
   const inputs = inputsOf(keys);
-  const left = inputs.filter(({ port }) => !(port in ports));
-  const first = Math.max(0, inputs.findIndex(({ port }) => port in ports));
+  const left = inputs.filter(({ port }) => !Object.hasOwn(ports, port));
+  const first = Math.max(0, inputs.findIndex(({ port }) => Object.hasOwn(ports, port)));
   left.splice(first, 0, { port: name, target: name });
   const reading = withKeys(document, node, { ...keys, from: fromOf(left) });
   return withNode(reading, name, "join", join, node);

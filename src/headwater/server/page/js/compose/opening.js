@@ -2,7 +2,7 @@
 
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { emptyDocument, freshName } from "./model.js";
+import { has, emptyDocument, freshName } from "./model.js";
 import { sourceOf } from "./palette.js";
 import { forget, left } from "./session.js";
 
@@ -20,7 +20,7 @@ export function opening({ flow, known, streams, params, app, choose, addStream }
     try {
       const told = await api.get(`/flows/${api.part(wanted)}`);
       known.set(wanted, told);
-      choose(params.get("flow") === wanted && params.get("node") in told.document.nodes ? params.get("node") : null);
+      choose(params.get("flow") === wanted && has(told.document, params.get("node")) ? params.get("node") : null);
       flow.open(told.text, told.document);
       if (draft !== null && draft !== told.text) {
         flow.replace(draft);
@@ -84,8 +84,8 @@ export function opening({ flow, known, streams, params, app, choose, addStream }
     const given = params.get("draft") && (await unpacked(params.get("draft")).catch(() => app.toast("The link is not complete: its flow can't be read.", "error")));
     if (given) return flow.open(given);
     const wanted = params.get("flow") ?? (stream ? null : draft?.flow ?? null);
-    if (wanted) return open(wanted, draft?.flow === wanted ? draft.text : null);
-    if (!stream && draft?.text) return flow.open(draft.text);
+    if (wanted) return open(wanted, draft?.flow === wanted && draft.edited ? draft.text : null);
+    if (!stream && draft?.edited) return flow.open(draft.text);
     fresh();
     const told = stream && (await api.get(`/streams/${api.part(stream)}`).catch((error) => app.toast(error.message, "error")));
     return told && addStream(told);

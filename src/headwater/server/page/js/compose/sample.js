@@ -2,7 +2,7 @@
 
 import { fill, h } from "../dom.js";
 import { ago, value as shown } from "../format.js";
-import { inputsOf, keysOf, kindOf } from "./model.js";
+import { has, inputsOf, keysOf, kindOf } from "./model.js";
 
 // These let events pass as they are: what comes out looks like what went in.
 const PASSING = new Set(["filter", "merge"]);
@@ -12,7 +12,7 @@ export function sampleOf(target, document, streams, lastEvents) {
   let [name, output] = target.split(".");
   const seen = new Set();
   let before = null;
-  while (name in document.nodes && !seen.has(name)) {
+  while (has(document, name) && !seen.has(name)) {
     seen.add(name);
     const keys = keysOf(document, name);
     const kind = kindOf(document, name);

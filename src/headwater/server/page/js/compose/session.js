@@ -36,6 +36,7 @@ export function session(changed) {
   let last = { key: null, at: 0 };
   let turn = 0;
   let ending = null;
+  let checked = null;
 
   /** All that undoing needs; a text that is still to be written is of an older document. */
   const snapshot = () => ({ text: state.text, document: state.document, unwritten: state.unwritten });
@@ -54,7 +55,7 @@ export function session(changed) {
 
   function keep() {
     try {
-      sessionStorage.setItem(KEPT, JSON.stringify({ text: state.text, flow: state.deployed?.flow ?? null }));
+      sessionStorage.setItem(KEPT, JSON.stringify({ text: state.text, flow: state.deployed?.flow ?? null, edited: past.length > 0 }));
     } catch {
       // Too large or not allowed: it is not kept when the page is loaded again.
     }
@@ -67,6 +68,7 @@ export function session(changed) {
     try {
       const told = await api.post("/flows/check", { text: state.text }, { signal: ending.signal });
       if (mine !== turn) return;
+      checked = state.text;
       taken(told);
     } catch (error) {
       if (error.name === "AbortError" || mine !== turn) return;
@@ -82,7 +84,7 @@ export function session(changed) {
     state.code = told.code ?? [];
     state.lastEvents = told.last_events ?? {};
     // Where nodes are incomplete there is no plan; what can be read of the text is still a document.
-    if (told.document) state.document = { flow: told.document.flow ?? "", nodes: told.document.nodes ?? {} };
+    if (told.document) state.document = { flow: String(told.document.flow ?? ""), nodes: told.document.nodes ?? {} };
     state.readable = Boolean(told.document) || state.fromForm;
     if (!state.readable) return;
     state.plan = told.plan ?? null;
@@ -178,6 +180,13 @@ export function session(changed) {
     canUndo: () => past.length > 0,
     canRedo: () => future.length > 0,
     recheck: () => check(),
+    /** When all that was typed is written and checked. */
+    async settled() {
+      writeSoon.cancel();
+      checkSoon.cancel();
+      if (state.unwritten) await write();
+      else if (checked !== state.text) await check();
+    },
     end() {
       turn += 1;
       ending?.abort();
@@ -193,7 +202,7 @@ function unfinished(violation) {
   return { ...violation, soft: true, text: "nothing reads this source yet; add a node that does" };
 }
 
-/** What was being edited when the page was left: {text, flow}, or null. */
+/** What was being edited when the page was left: {text, flow, edited}, or null. */
 export function left() {
   try {
     return JSON.parse(sessionStorage.getItem(KEPT));

@@ -4,6 +4,7 @@ import { fill, h } from "../dom.js";
 import { icon } from "../parts/icons.js";
 import { fromOf, inputsOf, usual } from "./model.js";
 
+const parted = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
 const number = (said) => (/^\s*\d+(\.\d+)?\s*$/.test(said) ? Number(said) : said.trim() || undefined);
 const remover = (name, go) => h("button", { class: "button quiet icon small", type: "button", title: `Remove ${name}`, "aria-label": `Remove ${name}`, onclick: go }, icon("close", 12));
 const adder = (text, go) => h("button", { class: "button small", type: "button", onclick: go }, icon("plus", 12), text);
@@ -60,7 +61,7 @@ export function inputsEditor({ key, value, change, context }) {
 
 /** Names with a value each: columns with their expressions. */
 export function columnsEditor({ key, value, change, shown, meant, grow }) {
-  const rows = Object.entries(value ?? {}).map(([name, told]) => ({ name, said: shown(told) }));
+  const rows = Object.entries(parted(value)).map(([name, told]) => ({ name, said: shown(told) }));
   const list = h("div", { class: "rows" });
   const sql = key.of === "sql";
 
@@ -90,7 +91,7 @@ const SIZES = { count: ["events", "10"], time: ["long", "10 minutes"], value: ["
 /** A window: what it is measured in, its size, how far it slides. */
 export function windowEditor({ key, value, change }) {
   const measures = key.choices;
-  const told = typeof value === "object" && value !== null ? value : {};
+  const told = parted(value);
   let measure = measures.find((one) => told[one] !== undefined) ?? measures[0];
   const parts = { size: told[measure], slide: told.slide, on: told.on };
   const box = h("div", { class: "rows" });
@@ -125,7 +126,7 @@ export function windowEditor({ key, value, change }) {
 
 /** Who is told: nobody, a webhook or mail addresses. */
 export function alertEditor({ value, change }) {
-  const told = value ?? {};
+  const told = parted(value);
   let way = "webhook" in told ? "webhook" : "email" in told ? "email" : "";
   const parts = { webhook: told.webhook ?? "", email: [told.email ?? []].flat().join(", "), subject: told.subject ?? "" };
   const box = h("div", { class: "rows" });

@@ -53,7 +53,7 @@ export function flowGraph(given) {
       const kind = row?.kind ?? state.kinds[name] ?? "?";
       const note = row?.promoted ? "for each event" : row?.static && kind !== "static" ? "once" : null;
       return [name, { ...box({
-        name, kind, note, cardinality: row?.cardinality, wrong: wrong.get(name) ?? [], outputs: state.outputs[kind] ?? [],
+        name, kind, note, cardinality: row?.cardinality, wrong: wrong.get(name) ?? [], outputs: Object.hasOwn(state.outputs, kind) ? state.outputs[kind] : [],
         place: { x: at.left(place.x), y: at.middle(place.y) - at.high / 2 }, high: at.high, live, editable: state.editable && kind !== "sink",
       }), kind }];
     }));
@@ -96,7 +96,7 @@ export function flowGraph(given) {
       one.show(row, row && healthOf(row, units));
     }
     for (const { edge, show } of lines) {
-      const own = edge.output || edge.static ? null : rows.get(edge.from)?.rate_out ?? state.rates[edge.from];
+      const own = edge.output || edge.static ? null : rows.get(edge.from)?.rate_out ?? (Object.hasOwn(state.rates, edge.from) ? state.rates[edge.from] : null);
       show(edge.stream ? streams.get(edge.stream) ?? own : own);
     }
   }

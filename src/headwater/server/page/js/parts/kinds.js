@@ -21,7 +21,7 @@ const PATHS = {
 const FAMILIES = { source: "in", sink: "out", static: "once", function: "work", service: "work", job: "work" };
 
 /** What a kind does, for its colour: "in", "out", "once", "work" or "operator". */
-export const family = (kind) => FAMILIES[kind] ?? "operator";
+export const family = (kind) => (Object.hasOwn(FAMILIES, kind) ? FAMILIES[kind] : "operator");
 
 /** The picture of a kind, drawn with the text's colour. */
 export function kindIcon(kind, size = 16) {
@@ -31,7 +31,7 @@ export function kindIcon(kind, size = 16) {
 /** The same as a path of 16 by 16, to stand in a larger drawing. */
 export function kindPath(kind) {
   return s("path", {
-    d: PATHS[kind] ?? "M8 3.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9Z",
+    d: (Object.hasOwn(PATHS, kind) && PATHS[kind]) || "M8 3.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9Z",
     fill: "none", stroke: "currentColor", "stroke-width": 1.5, "stroke-linecap": "round", "stroke-linejoin": "round",
   });
 }

@@ -7,7 +7,7 @@ import { askDeploy, outcome, refused } from "../compose/deploying.js";
 import { editor } from "../compose/editor.js";
 import { edits } from "../compose/edits.js";
 import { inspector } from "../compose/inspector.js";
-import { keysOf, kindOf, kindsOf, names } from "../compose/model.js";
+import { has, keysOf, kindOf, kindsOf, names } from "../compose/model.js";
 import { opening } from "../compose/opening.js";
 import { kindList, streamList } from "../compose/palette.js";
 import { problems } from "../compose/problems.js";
@@ -82,7 +82,7 @@ function composer(root, params, app, kinds) {
   // --- what is shown ------------------------------------------------------------------------
 
   function changed(reason) {
-    if (selected !== null && !(selected in state.document.nodes)) selected = null;
+    if (selected !== null && !has(state.document, selected)) selected = null;
     state.deployed = known.get(state.document.flow) ?? null;
     if (reason === "text" || reason === "opened") text.show(state.text);
     if (reason === "checked") {
@@ -132,7 +132,7 @@ function composer(root, params, app, kinds) {
     graph.select(one);
     shown();
     address();
-    if (one !== null && matchMedia("(max-width: 1100px)").matches) side.scrollIntoView({ block: "start", behavior: "smooth" });
+    if (one !== null && matchMedia("(max-width: 1100px)").matches) side.scrollIntoView({ block: "start" });
     if (focus && one !== null) side.focus({ preventScroll: true });
     if (focus && one === null) picture.querySelector('[tabindex="0"]')?.focus({ preventScroll: true });
   }
@@ -151,6 +151,7 @@ function composer(root, params, app, kinds) {
 
   function refusal() {
     if (!names(state.document).length) return "There is nothing to deploy yet.";
+    if (state.trouble) return state.trouble;
     if (!state.readable) return "The text can't be read as it is.";
     if (refused(state, health)) return "This flow runs code, which this service does not take.";
     if (state.violations.some((one) => !one.soft)) return "Something is wrong with the flow; it is told below the graph.";
@@ -160,6 +161,7 @@ function composer(root, params, app, kinds) {
   }
 
   async function deploy() {
+    await flow.settled();
     const why = refusal();
     if (why) return app.toast(why, "error");
     const told = await askDeploy({ state, app });
