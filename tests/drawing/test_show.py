@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -168,7 +169,10 @@ def test_several_results(store: Store) -> None:
     assert [one.id for one in shown.records] == [1, 2, 3]
     assert set(shown.edges) == {(0, 0), (1, 0), (2, 1)}
     assert shown.caption == "3 records behind 2 results of stopped"
-    assert store.show("stopped", pa.array([7, 8])).edges == shown.edges
+    ids = store.results("stopped")["result_id"]
+    assert store.show("stopped", ids[:2]).edges == shown.edges
+    for same in (pa.array([7, 8]), np.array([7, 8]), (7, 8), ids[0]):
+        assert store.show("stopped", same).results[0].id == 7
     one = store.show("stopped", [7, 8], limit=1)
     assert one.notes == ("1 of 2 results are shown.",)
 
@@ -294,9 +298,9 @@ def test_notebooks_find_all_forms(store: Store) -> None:
     assert shown._repr_svg_() == shown.svg()
     assert repr(shown).splitlines() == [
         "2 records behind result 7 of stopped",
-        "→ stopped 7 2024-05-01 00:00:10Z vid=a, n=2",
-        "· reports 1 2024-05-01 00:00:01Z tid=1, speed=10",
-        "· reports 2 2024-05-01 00:00:02Z tid=2, speed=20",
+        "  → stopped 7 2024-05-01 00:00:10Z vid=a, n=2",
+        "  · reports 1 2024-05-01 00:00:01Z tid=1, speed=10",
+        "  · reports 2 2024-05-01 00:00:02Z tid=2, speed=20",
     ]
 
 

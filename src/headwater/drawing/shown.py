@@ -100,7 +100,7 @@ class Shown:
         ]:
             time = "" if item.time is None else f"  {moment(item.time)}"
             values = ", ".join(f"{name}={said(value)}" for name, value in item.values.items())
-            lines.append(brief(f"  {sign} {item.name} {item.id}{time}  {values}", _WIDE))
+            lines.append("  " + brief(f"{sign} {item.name} {item.id}{time}  {values}", _WIDE - 2))
         return "\n".join([*lines, *self.notes])
 
 

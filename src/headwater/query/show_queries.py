@@ -155,6 +155,7 @@ class ShowQueries:
             final = rows["final"][0].as_py() if rows.num_rows else final
             rows = rows.filter(rows["result_id"].is_valid())
             total += rows.num_rows
+            rows = rows.sort_by([("event_time", "ascending"), ("result_id", "ascending")])
             rows = rows.slice(0, max(0, limit - len(reached))).drop_columns(["sink", "final"])
             reached += _items("result", one.name, rows)
         record = _items("record", source.name, self._record(source, asked))
@@ -185,9 +186,11 @@ _HOW = (
 
 
 def _listed(given: Any) -> list[int]:
-    if isinstance(given, pa.Array | pa.ChunkedArray | np.ndarray):
+    if isinstance(given, pa.Array | pa.ChunkedArray):
+        given = given.to_pylist()
+    elif isinstance(given, np.ndarray):
         given = given.tolist()
-    if isinstance(given, pa.Scalar):
+    elif isinstance(given, pa.Scalar):
         given = given.as_py()
     return [one_id(one) for one in (given if isinstance(given, list | tuple) else [given])]
 
