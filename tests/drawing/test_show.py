@@ -14,6 +14,7 @@ import pytest
 
 from headwater import store as stores
 from headwater.drawing import Item, Shown
+from headwater.drawing.__main__ import main
 from headwater.errors import HeadwaterError, UnknownId, UnknownName
 from headwater.query import Store
 from headwater.store import EmbeddedWriter
@@ -312,3 +313,14 @@ def test_what_was_erased_is_not_shown(tmp_path: Path) -> None:
         store.erase("reports", ids=[1], reason="asked")
         shown = store.show(7)
     assert [one.values["speed"] for one in shown.records] == [None, 6]
+
+
+def test_to_a_file(tmp_path: Path, single: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    store, picture, page = (str(tmp_path / name) for name in ("single", "a.svg", "a.html"))
+    assert main([store, "stopped", "7", picture]) == 0
+    assert capsys.readouterr().out == "2 records behind result 7 of stopped\n"
+    assert Path(picture).read_text() == single.show(7).svg() + "\n"
+    assert main([store, "reports", "2", page, "--forward"]) == 0
+    assert Path(page).read_text() == single.show(source="reports", id=2).html() + "\n"
+    assert main([store, "stopped", "8", picture]) == 1
+    assert "has no result with the id 8" in capsys.readouterr().err

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +17,7 @@ from headwater import lineage
 from headwater.capture.listening import NOBODY
 from headwater.errors import RunError
 from headwater.lineage.telling import EVERY, Teller
+from tests.lineage.conforming import conforms
 from tests.lineage.test_telling import TOLD
 
 FLOW: Any = SimpleNamespace(name="traffic")
@@ -73,6 +77,48 @@ def test_events_go_where_the_configuration_says(
     assert emitter.emitted == 2
     assert lineage.counts()["emitted"] >= 2
     emitter.close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        server: Any = self.server
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        server.told.append((self.path, json.loads(body)))
+        self.send_response(201)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def test_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.told = []
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        monkeypatch.setenv("OPENLINEAGE_URL", f"http://127.0.0.1:{server.server_port}")
+        teller = Teller(lambda: TOLD, lineage.emitter())
+        teller.began()
+        teller.ended(None)
+        assert lineage.flush()
+        lineage.emitter().close()
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert [event["eventType"] for _, event in server.told] == ["START", "COMPLETE"]
+    assert {path for path, _ in server.told} == {"/api/v1/lineage"}
+    conforms(server.told[0][1])
+
+
+def test_on_the_console_where_nothing_is_configured(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "openlineage"):
+        teller = Teller(lambda: TOLD, lineage.emitter())
+        teller.began()
+        assert lineage.flush()
+    assert any('"eventType": "START"' in record.getMessage() for record in caplog.records)
 
 
 def test_variables_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
