@@ -91,7 +91,7 @@ def _publishing(home: Path, clients: Sequence[int], seconds: float, progress: Pr
         for done, (size, many) in enumerate(sizes):
             progress(f"{many} clients, {size} events each", done, len(sizes))
             data = _publish(port, bodies[size])
-            outcome = at_once(port, many, seconds, lambda *_, data=data: data)  # type: ignore[misc]
+            outcome = at_once(port, many, seconds, lambda *_, data=data: data)
             table.rows.append(
                 {
                     "events a request": size,

@@ -6,6 +6,8 @@ all asked results at once.
 
 from __future__ import annotations
 
+import math
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from headwater.errors import UnsupportedError
 from headwater.query import records
 from headwater.query.columns import FIXED
 from headwater.query.results import ask, view
+from headwater.store.among import among
 from headwater.store.batch import ID, SEQ, TIME
 from headwater.store.compaction import COMPACTED
 
@@ -46,6 +49,10 @@ _OF_RECORDS = pa.schema(
 )
 
 
+_FRESH = 1.0
+"""Seconds for which an answer to how far edges are sorted is used again."""
+
+
 class Edges:
     """The edges of a store."""
 
@@ -54,6 +61,7 @@ class Edges:
         self.catalog = catalog
         self._flow = flow
         self._engine: Engine | None = None
+        self._compacted = (0, -math.inf)
 
     @property
     def engine(self) -> Engine:
@@ -79,18 +87,18 @@ class Edges:
             stored = self._stored(sink, chosen)
             has = pc.is_in(chosen["result_id"], stored["result_id"].combine_chunks())
             return _ordered([stored, self._replayed(sink, chosen.filter(pc.invert(has)))])
-        condition, params = selection.sql()
-        chosen = f"SELECT result_id, {SEQ} FROM {view(sink)} WHERE {condition}"
         columns = "SELECT e.result_id, e.source_no, e.source_id, e.seq FROM edges e"
         order = "ORDER BY e.result_id, e.source_no, e.source_id"
         if selection.ids is not None and len(selection.ids) == 1:
             # A known batch as a constant reads one or two row groups; a join reads them all.
-            seqs = ask(self.reader, chosen, params, selection)[SEQ].to_pylist() or [0]
+            seq = self._batch_of(sink, selection)
             return self.reader.query(
-                f"{columns} WHERE e.seq = {seqs[0]} AND e.sink_no = {sink.no} "
+                f"{columns} WHERE e.seq = {seq} AND e.sink_no = {sink.no} "
                 f"AND e.result_id = ? {order}",
                 [selection.ids[0]],
             )
+        condition, params = selection.sql()
+        chosen = f"SELECT result_id, {SEQ} FROM {view(sink)} WHERE {condition}"
         return ask(
             self.reader,
             f"{columns} JOIN ({chosen}) r ON e.result_id = r.result_id AND e.seq = r.{SEQ} "
@@ -101,12 +109,9 @@ class Edges:
 
     def of_records(self, source: Source, sinks: tuple[Sink, ...], ids: Ids) -> pa.Table:
         """The edges of records: `source_id`, `sink_no`, `result_id`, `seq`, in this order."""
-        # Exact whatever is compacted meanwhile: see store/schema.py.
-        upto = self.reader.query(COMPACTED)[0][0].as_py()
-        if len(ids) == 1:
-            match, params = "= ?", [int(ids[0])] * 2
-        else:
-            match, params = "IN (SELECT unnest(?::BIGINT[]))", [ids.tolist()] * 2
+        upto = self._upto()
+        match, params = among(ids)
+        params = params * 2
         columns = "source_id, sink_no, result_id, seq"
         condition = f"source_no = {source.no} AND source_id {match}"
         stored = self.reader.query(
@@ -121,6 +126,36 @@ class Edges:
         return pa.concat_tables(table.cast(_OF_RECORDS) for table in tables).sort_by(
             [(name, "ascending") for name in _OF_RECORDS.names]
         )
+
+    def _batch_of(self, sink: Sink, selection: Selection) -> int:
+        """The batch of one result, if the selection has it; 0 if it has not."""
+        assert selection.ids is not None
+        (result,) = selection.ids
+        if not selection.filters:
+            upto = self._upto()
+            known = self.reader.query(
+                f"SELECT seq FROM results_by_id WHERE sink_no = {sink.no} AND result_id = ? "
+                f"UNION ALL SELECT {SEQ} FROM result_{sink.no} WHERE {SEQ} > {upto} AND {ID} = ?",
+                [result, result],
+            )
+            if known.num_rows:
+                return int(known[0][0].as_py())
+        condition, params = selection.sql()
+        chosen = f"SELECT {SEQ} FROM {view(sink)} WHERE {condition}"
+        found: list[int] = ask(self.reader, chosen, params, selection)[SEQ].to_pylist()
+        return found[0] if found else 0
+
+    def _upto(self) -> int:
+        """Up to which batch edges are sorted, as it was a moment ago.
+
+        An older answer is as exact, whatever is compacted meanwhile: see `store/schema.py`.
+        """
+        upto, at = self._compacted
+        now = time.monotonic()
+        if now - at > _FRESH:
+            upto = int(self.reader.query(COMPACTED)[0][0].as_py())
+            self._compacted = (upto, now)
+        return upto
 
     def rows_of_step(self, sink: Sink, source: Source, results: Ids, keys: Ids) -> pa.Table:
         """The rows of a step in terms of which a sink is captured, by their keys."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 from headwater.flow.reach import OWN_BATCH
 from headwater.query import records
 from headwater.query.live import live_flows
+from headwater.store.among import among
 from headwater.store.batch import ID
 from headwater.store.batch import TIME as STORED_TIME
 from headwater.times import NO_TIME
@@ -42,11 +43,9 @@ def final(reader: Reader, source: Source, ids: Ids) -> dict[int, bool | None]:
 
 
 def _in(reader: Reader, table: str, source: Source, ids: Ids) -> list[int]:
-    rows = reader.query(
-        f"SELECT id FROM {table} WHERE source_no = {source.no} "
-        "AND id IN (SELECT unnest(?::BIGINT[]))",
-        [ids.tolist()],
-    )
+    match, params = among(ids)
+    sql = f"SELECT id FROM {table} WHERE source_no = {source.no} AND id {match}"
+    rows = reader.query(sql, params)
     return list(rows["id"].to_pylist())
 
 

@@ -14,6 +14,7 @@ from headwater.query.columns import Own, fixed
 from headwater.query.finality import final
 from headwater.query.naming import by, united
 from headwater.query.results import ask, view
+from headwater.store.among import among
 from headwater.store.batch import ID, SEQ
 from headwater.store.schema import quoted
 
@@ -84,14 +85,13 @@ def _results(
     names = own.names(sink)
     user = Own([sink], ("result_id", "event_time")).names(sink)
     columns = "".join(f", {quoted(user[c])} AS {quoted(names[c])}" for c in user)
-    wanted = np.unique(edges["result_id"].to_numpy()).tolist()
-    batches = np.unique(edges["seq"].to_numpy()).tolist()
+    wanted, ids_given = among(np.unique(edges["result_id"].to_numpy()))
+    batches, batches_given = among(np.unique(edges["seq"].to_numpy()))
     rows = ask(
         reader,
         f"SELECT result_id AS {ID}, event_time{columns} FROM {view(sink)} "
-        f"WHERE {SEQ} IN (SELECT unnest(?::BIGINT[])) "
-        f"AND result_id IN (SELECT unnest(?::BIGINT[])) AND {condition}",
-        [batches, wanted, *params],
+        f"WHERE {SEQ} {batches} AND result_id {wanted} AND {condition}",
+        [*batches_given, *ids_given, *params],
         selection,
     )
     ids = edges["result_id"].to_numpy()

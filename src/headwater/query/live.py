@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from headwater.flow.reach import Reach
@@ -38,14 +39,19 @@ class LiveFlow:
 
 def live_flows(reader: Reader) -> dict[str, LiveFlow]:
     """The flows that keep a live graph, by name."""
-    rows = reader.query(
-        "SELECT flow, query_id, finished, json_extract(definition, '$.live')::VARCHAR AS live "
-        "FROM flows WHERE json_extract(definition, '$.live') <> 'null'"
-    )
+    rows = reader.query("SELECT flow, query_id, finished, definition FROM flows")
     found = {}
     for row in rows.to_pylist():
-        live = json.loads(row["live"])
-        found[row["flow"]] = LiveFlow(
-            row["query_id"], row["finished"], live["expiry"], live["reach"]
-        )
+        live = _live(row["definition"])
+        if live is not None:
+            found[row["flow"]] = LiveFlow(
+                row["query_id"], row["finished"], live["expiry"], live["reach"]
+            )
     return found
+
+
+@lru_cache(maxsize=1_000)
+def _live(definition: str) -> Mapping[str, Any] | None:
+    """What a flow's definition says of its live graph."""
+    told: Mapping[str, Any] | None = json.loads(definition).get("live")
+    return told

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from headwater.query.columns import TIME
 from headwater.store import reread
+from headwater.store.among import among
 from headwater.store.batch import ID, SEQ
 from headwater.store.batch import TIME as STORED_TIME
 from headwater.store.marks import erased_among
@@ -85,7 +86,6 @@ def is_known(reader: Reader, source: Source, ids: Ids) -> Ids:
 def _kept(reader: Reader, source: Source, ids: Ids, own: bool, span: str) -> pa.Table:
     names = [ID, STORED_TIME, *(source.schema.names if own else ())]
     columns = ", ".join(quoted(name) for name in names)
-    sql = f"SELECT {columns} FROM record_{source.no} WHERE {span} AND {ID} "
-    if len(ids) == 1:
-        return reader.query(sql + "= ?", [int(ids[0])])
-    return reader.query(sql + "IN (SELECT unnest(?::BIGINT[]))", [ids.tolist()])
+    match, params = among(ids)
+    sql = f"SELECT {columns} FROM record_{source.no} WHERE {span} AND {ID} {match}"
+    return reader.query(sql, params)

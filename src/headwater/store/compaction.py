@@ -1,4 +1,4 @@
-"""Housekeeping between batches: edges sorted by record; records that reached nothing dropped."""
+"""Housekeeping between batches: edges sorted by record, results by id; idle records dropped."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from headwater.store.catalog import Source
 
+LOOSE = 4
+"""Runs of results that wait to be merged, at least."""
 COMPACTED = "SELECT value::BIGINT FROM meta WHERE key = 'compacted'"
 
 
@@ -38,7 +40,30 @@ def compact(connection: duckdb.DuckDBPyConnection, upto: int) -> None:
         "SELECT source_no, source_id, sink_no, result_id, seq FROM edges "
         f"WHERE seq > {after} AND seq <= {upto} ORDER BY source_no, source_id"
     )
+    connection.execute(
+        "INSERT INTO results_by_id SELECT DISTINCT sink_no, result_id, seq FROM edges "
+        f"WHERE seq > {after} AND seq <= {upto} ORDER BY sink_no, result_id"
+    )
+    _merge(connection)
     connection.execute("UPDATE meta SET value = ? WHERE key = 'compacted'", [str(upto)])
+
+
+def _merge(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make one run of the runs of results, once there are many: each costs every look-up a piece.
+
+    The more runs there are in all, the more wait for the next time, so that the work stays in
+    proportion to what came.
+    """
+    rows = connection.execute("SELECT value FROM meta WHERE key = 'runs'").fetchall()
+    merged, loose = (int(part) for part in rows[0][0].split("+")) if rows else (0, 0)
+    loose += 1
+    if loose >= max(LOOSE, merged // LOOSE):
+        connection.execute(
+            "CREATE OR REPLACE TABLE results_by_id AS "
+            "SELECT * FROM results_by_id ORDER BY sink_no, result_id"
+        )
+        merged, loose = merged + loose, 0
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('runs', ?)", [f"{merged}+{loose}"])
 
 
 def prune(

@@ -53,21 +53,30 @@ class LocalReader:
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._timer: threading.Timer | None = None
         self._used = 0.0
+        self._using = 0
+        """Queries that are being answered."""
+        self._free = threading.Condition(owners.door(store))
 
     def query(self, sql: str, params: Sequence[object] = ()) -> pa.Table:
         """The rows of one SELECT."""
-        with owners.door(self._store):
-            connection = self._open()
-            try:
-                return select(connection.cursor(), sql, params)
-            finally:
+        with self._free:
+            cursor = self._open().cursor()
+            self._using += 1
+        try:
+            return select(cursor, sql, params)
+        finally:
+            with self._free:
+                self._using -= 1
+                self._free.notify_all()
                 self._used = time.monotonic()
-                if self._timer is None:
+                if self._timer is None and self._connection is not None:
                     self._watch()
 
     def let_go(self) -> None:
         """Close the file; it is opened again when needed."""
-        with owners.door(self._store):
+        with self._free:
+            while self._using:
+                self._free.wait()
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
@@ -97,7 +106,7 @@ class LocalReader:
         self._timer.start()
 
     def _idle(self) -> None:
-        with owners.door(self._store):
+        with self._free:
             if self._timer is not threading.current_thread():
                 return
             if time.monotonic() - self._used >= _IDLE / 2:

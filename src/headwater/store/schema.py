@@ -2,7 +2,7 @@
 
 | relation | one row per | columns |
 |---|---|---|
-| `meta` | fact about the store | `key`, `value`: `format`, `store_id`, `created_at`, `compacted` |
+| `meta` | fact about the store | `key`, `value`: `format`, `store_id`, `created_at`, `compacted`, `runs` (merged and loose ones of `results_by_id`) |
 | `flows` | streaming query of a flow | `flow`, `capture`, `query_id`, `checkpoint`, `fingerprint`, `definition` (JSON), `program` (to replay), `finished` |
 | `sources` | source of a flow | `source_no`, `flow`, `name`, `definition` (JSON), `arrow` (its columns) |
 | `sinks` | sink of a flow | `sink_no`, `flow`, `name`, `definition` (JSON), `arrow` (its columns) |
@@ -19,6 +19,7 @@
 | `erased` | record whose contents were erased | `source_no`, `id`, `reason`, `erased_at`, `seq` (the last batch before) |
 | `edges` | (result, record) | `seq`, `sink_no`, `result_id`, `source_no`, `source_id`: in order of arrival, each batch by result |
 | `edges_by_record` | the same, once compacted | `source_no`, `source_id`, `sink_no`, `result_id`, `seq`: sorted runs by record |
+| `results_by_id` | result with edges, once compacted | `sink_no`, `result_id`, `seq`: sorted runs by result |
 | `jobs` | foreign job | `job_no`, `job`, `input`, `settings` (JSON), `query_id`, `state`, `functions` (JSON: names by bit), counts, `diagnosis` (JSON, once finished), `begun_at`, `finished_at` |
 | `job_batches` | committed batch of a job | `job_no`, `query_id`, `batch`, `watermark`, `elements`, `hot`, `residue`, `dependencies`, `committed_at` |
 | `entities` | input or output of a job | `id` (hash of the name), `name`: sorted runs by id |
@@ -28,7 +29,8 @@
 
 Tables of a single job, while it is open or if all of it is kept, are in `store/jobs/tables.py`.
 
-An edge of `seq <= meta.compacted` is in `edges_by_record` as well; a later one is only in the tail
+Ids of results are hashes, in no order with their batches: `results_by_id` says in which batch to
+look. An edge of `seq <= meta.compacted` is in `edges_by_record` as well; a later one is only in the tail
 of `edges`. So *runs up to n, tail after n* is exact for every n up to `compacted`, also when a
 compaction happens between reading n and reading the edges.
 """  # noqa: E501
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-FORMAT = 4
+FORMAT = 5
 DATABASE = "headwater.duckdb"
 SERVING = "serving.json"
 
@@ -85,6 +87,7 @@ CREATE TABLE edges (
     seq BIGINT, sink_no SMALLINT, result_id BIGINT, source_no SMALLINT, source_id BIGINT);
 CREATE TABLE edges_by_record (
     source_no SMALLINT, source_id BIGINT, sink_no SMALLINT, result_id BIGINT, seq BIGINT);
+CREATE TABLE results_by_id (sink_no SMALLINT, result_id BIGINT, seq BIGINT);
 CREATE TABLE jobs (
     job_no INTEGER PRIMARY KEY, job VARCHAR NOT NULL UNIQUE, input VARCHAR NOT NULL,
     settings VARCHAR NOT NULL, query_id VARCHAR NOT NULL, state VARCHAR NOT NULL,

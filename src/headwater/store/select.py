@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
+
+
+# For large answers relations are better, and there they are used.
+warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
 
 
 class QueryFailed(StoreError):
@@ -34,8 +39,10 @@ def select(cursor: duckdb.DuckDBPyConnection, sql: str, params: Sequence[object]
             raise QueryFailed("only one SELECT can be asked of a store")
         with timing.watched(cursor):
             cursor.execute("BEGIN TRANSACTION READ ONLY")
-            relation = cursor.sql(sql, params=list(params))
-            return relation.to_arrow_table()
+            if params:
+                # Mostly a look-up of a few rows: a relation would be planned twice for them.
+                return cursor.execute(statements[0], list(params)).to_arrow_table()
+            return cursor.sql(sql).to_arrow_table()
     except (duckdb.ConnectionException, duckdb.InterruptException) as error:
         require_time()
         raise Closed from error
