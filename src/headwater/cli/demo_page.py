@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,13 +36,13 @@ def show(folder: Path, data: Path, store: Path, port: int | None, speed: float) 
     traffic.declare()
     traffic.first()
     with (
-        ending() as ended,
         started(
             settings, flows, names, store, "127.0.0.1", _free(port), files=(FLOW,), light=True
         ) as (service, address),
+        ending() as ended,  # after Spark has started, which takes Ctrl-C for itself
     ):
         out.print("driving an hour of traffic …")
-        _await_first(service)
+        _await_first(service, ended)
         if ended.is_set():
             return
         trace = traced(store)
@@ -75,9 +76,9 @@ def _free(port: int | None) -> int:
     return PORT
 
 
-def _await_first(service: Service) -> None:
+def _await_first(service: Service, ended: threading.Event) -> None:
     until = time.monotonic() + _PATIENCE
-    while time.monotonic() < until and not service.host.drain(1.0):
+    while time.monotonic() < until and not ended.is_set() and not service.host.drain(1.0):
         for deployment in service.host.deployments.values():
             for unit in deployment.units:
                 if unit.state == "failed":

@@ -108,10 +108,10 @@ def serve(
         limits=Limits(rate=rate),
     )
     with (
-        ending() as ended,
         started(
             settings, flows, streams, store, host, port, run=run, live=live, files=files or ()
         ) as (service, address),
+        ending() as ended,  # after Spark has started, which takes Ctrl-C for itself
     ):
         told(address, settings)
         while not ended.wait(0.5):

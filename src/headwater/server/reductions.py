@@ -46,14 +46,15 @@ class Reductions:
             if known is not None and known["state"] == "finished":
                 raise RunError(f"job {job!r} is finished; elements of another run are another job")
             if known is None:
+                (folder / "elements").mkdir(parents=True, exist_ok=True)
                 write_json(folder / _SETTINGS, {"state": "open", "strategy": strategy})
+        # Before anything is kept: what can't be reduced is refused, not taken and forgotten.
+        self.start(job)
         lines = sum(1 for line in body.splitlines() if line.strip())
         if lines:
             name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.jsonl"
-            (folder / "elements").mkdir(parents=True, exist_ok=True)
             data = body if body.endswith(b"\n") else body + b"\n"
             write_whole(folder / "elements" / name, data)
-        self.start(job)
         return {"job": job, "elements": lines}
 
     def start(self, job: str) -> None:

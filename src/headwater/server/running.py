@@ -25,7 +25,8 @@ GRACE = 3
 def listening(address: str, port: int) -> socket.socket:
     """A socket that listens; 0 is any port that is free."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # With its protocol said: asyncio then sends at once, and does not wait for more to send.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((address, port))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,12 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse, Response
 
 import headwater as hw
+from headwater import lineage
 from headwater.deploy.monitoring.exporting import text as flow_metrics
 from headwater.errors import HeadwaterError
 from headwater.server.answers import answer
 from headwater.server.routes.common import ERRORS
+from headwater.sustain.metrics import sample
 
 if TYPE_CHECKING:
     from headwater.server.service import Service
@@ -57,8 +60,17 @@ def _metrics(service: Service) -> str:
         status = service.board.status(flow)
         if status is not None:
             statuses.append(status)
-    own = service.counts.text()
+    own = service.counts.text() + "".join(_lineage())
     try:
         return flow_metrics(statuses) + own
     except HeadwaterError:
         return own
+
+
+def _lineage() -> Iterator[str]:
+    """What became of OpenLineage events."""
+    name = "headwater_lineage_events_total"
+    yield f"# HELP {name} OpenLineage events, by what became of them.\n"
+    yield f"# TYPE {name} counter\n"
+    for what, count in lineage.counts().items():
+        yield sample(name, {"outcome": what}, count) + "\n"
