@@ -12,7 +12,7 @@ help: ## Show this list
 setup: ## Make .venv ready: pinned requirements, Headwater itself, Java
 	@scripts/setup
 
-demo: setup ## Run a small traffic stream and trace one alert to its reports and back
+demo: setup ## Run a traffic stream, trace one alert to its reports and back, open a page on it
 	@$(BIN)/headwater demo
 
 test: setup ## Lint, types and tests with coverage (minutes)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
+import signal
 import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -15,7 +20,7 @@ def test_the_demo_shows_an_alert_its_reports_and_the_way_back(tmp_path: Path) ->
     """In a process of its own, with a Spark of its own."""
     command = [sys.executable, "-m", "headwater"]
     done = subprocess.run(
-        [*command, "demo", "traffic", "--reports", "6000"],
+        [*command, "demo", "traffic", "--reports", "6000", "--no-serve"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -30,6 +35,47 @@ def test_the_demo_shows_an_alert_its_reports_and_the_way_back(tmp_path: Path) ->
     assert "nanobind" not in done.stderr
     assert "WARN" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_demo_ends_on_a_page_with_live_traffic(tmp_path: Path) -> None:
+    """Until Ctrl-C; then it ends orderly."""
+    asked = ["demo", "traffic", "--reports", "6000", "--port", "0", "--speed", "60"]
+    log = tmp_path / "log"
+    with log.open("w") as out:
+        running = subprocess.Popen(
+            [sys.executable, "-m", "headwater", *asked], cwd=tmp_path, stdout=out, stderr=out
+        )
+    try:
+        link = _awaited(running, log, r"that alert: (http://127\.0\.0\.1:\d+)(/trace\S+)")
+        assert "Its 4 reports" in log.read_text()
+        address, path = link.groups()
+        with urllib.request.urlopen(f"{address}{path}") as page:
+            assert b"<title>Headwater" in page.read()
+        status = f"{address}/api/flows/traffic/status"
+        before = _events(status)
+        until = time.monotonic() + 60
+        while _events(status) <= before:
+            assert time.monotonic() < until, "traffic goes on"
+            time.sleep(0.5)
+    finally:
+        running.send_signal(signal.SIGINT)
+        code = running.wait(60)
+    assert code == 0, log.read_text()
+    assert "Traceback" not in log.read_text()
+
+
+def _awaited(running: subprocess.Popen, log: Path, pattern: str) -> re.Match[str]:
+    until = time.monotonic() + 180
+    while time.monotonic() < until and running.poll() is None:
+        if (found := re.search(pattern, log.read_text())) is not None:
+            return found
+        time.sleep(0.2)
+    raise AssertionError(log.read_text())
+
+
+def _events(status: str) -> int:
+    with urllib.request.urlopen(status) as answer:
+        return json.load(answer)["nodes"][0]["in"]
 
 
 def test_json(headwater, demo: Path) -> None:

@@ -50,7 +50,7 @@ def show(folder: Path, data: Path, store: Path, port: int | None, speed: float) 
         traffic.start()
         try:
             out.print()
-            told(address, settings)
+            told(address, settings, flows)
             result = trace.result_id
             for what, where in (
                 ("the flow at work", "/"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json as encoder
 import os
 import signal
 import sys
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwater.cli.deploy import DEFAULT, Flows, StoreFolder
-from headwater.cli.output import console
+from headwater.cli.output import Json, console, print_json
 from headwater.cli.streams import Folder
 from headwater.errors import HeadwaterError
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from headwater.server.service import Service
 
 PORT = 8260
+TOKEN_FILE = ".token"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -78,12 +80,14 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="A name that the service is also called by."),
     ] = None,
+    json: Json = False,
 ) -> None:
     """Run the flows of a folder, serve the REST API, and show it all on a web page.
 
     It listens on this machine alone, unless told otherwise. Writing needs a token: that of the
     environment variable HEADWATER_TOKEN, or one that is made up once, kept in the folder of flows
     and part of the address that is printed. Ctrl-C ends it, and a later start goes on from there.
+    With `--json` a line with the address and the file of the token is printed, once it serves.
 
     Example: `headwater serve traffic.yaml --port 8260`
     """
@@ -113,7 +117,7 @@ def serve(
         ) as (service, address),
         ending() as ended,  # after Spark has started, which takes Ctrl-C for itself
     ):
-        told(address, settings)
+        told(address, settings, flows, json)
         while not ended.wait(0.5):
             if service.runs and service.host.wait(0):
                 break
@@ -180,8 +184,12 @@ def started(
         yield service, stack.enter_context(serving(service, made))
 
 
-def told(address: str, settings: Settings) -> None:
+def told(address: str, settings: Settings, flows: Path, json: bool = False) -> None:
     """Print where the service is."""
+    if json:
+        file = None if settings.token is None else str((flows / TOKEN_FILE).absolute())
+        print_json([encoder.dumps({"address": address, "token_file": file}), "\n"])
+        return
     out = console()
     out.print(f"[bold]Headwater[/] serves at {address}/", soft_wrap=True, highlight=False)
     if settings.token is not None:
