@@ -8,7 +8,7 @@ those of later batches that match, which are looked for in the store's copies wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -220,6 +220,13 @@ def later(reader: Reader, source: Source, among: Ids | None = None) -> pa.Table:
             ) from error
         tables.append(pa.table({"mark": np.full(len(ids), row["mark_no"], np.int32), "id": ids}))
     return _distinct(tables)
+
+
+def on(reader: Reader, source: Source, id: int) -> list[dict[str, Any]]:
+    """The marks that hold a record: `mark` and `reason` of each."""
+    held = pairs(reader, source, among=np.array([id], np.int64))["mark"].to_pylist()
+    rows = _marks(reader).to_pylist()
+    return [{"mark": r["mark_no"], "reason": r["reason"]} for r in rows if r["mark_no"] in held]
 
 
 def one_of(**given: object) -> None:

@@ -19,7 +19,7 @@ from headwater.names import PREFIX, TIME
 from headwater.replay.engine import explained
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from headwater.replay.engine import Engine, Ids, Replay
     from headwater.store.catalog import Sink
@@ -43,6 +43,8 @@ class Step:
     kind: str
     describe: str
     rows: pa.Table
+    inputs: tuple[str, ...] = ()
+    """The steps whose rows it was made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,5 +123,15 @@ def _steps(replay: Replay, sink: Sink, asked: pa.Table) -> list[Step]:
             df = replay.rows_of(node.step, keys)
             own = [quoted(c) for c in df.columns if not c.startswith(PREFIX)]
             shown = df.select(F.col(TIME).alias("event_time"), *own)
-            made.append(Step(node.step, node.kind, node.describe(), shown.toArrow()))
+            inputs = tuple(_above(node))
+            made.append(Step(node.step, node.kind, node.describe(), shown.toArrow(), inputs))
     return made
+
+
+def _above(node: nodes.Node) -> Iterator[str]:
+    """The steps that a step reads, those that only have another name passed by."""
+    for above in node.inputs:
+        if isinstance(above, nodes.Alias):
+            yield from _above(above)
+        elif not isinstance(above, nodes.Static):
+            yield above.step

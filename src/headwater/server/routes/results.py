@@ -12,10 +12,13 @@ from pydantic import Field
 from starlette.background import BackgroundTask
 
 from headwater.errors import PredicateError
-from headwater.server.answers import answer, as_json, columns, table
-from headwater.server.board import unit_of
+from headwater.query import marks
+from headwater.server.answers import answer, as_json, columns, part, table
+from headwater.server.conditions import checked
+from headwater.server.inventory import inventory
 from headwater.server.routes.common import (
     ERRORS,
+    TABLE,
     Body,
     Ids,
     Limit,
@@ -35,6 +38,8 @@ Maybe = Annotated[str | None, Query(max_length=500, description="A name, or `flo
 Entity = Annotated[
     str | None, Query(max_length=2_000, description="An entity's name, across jobs and flows.")
 ]
+ROWS = 1_000
+"""Rows of a replay's tables at most."""
 SUFFIX = {
     "prov-json": "json",
     "prov-n": "provn",
@@ -60,9 +65,9 @@ def router(service: Service) -> APIRouter:
     @routes.get("/store")
     async def store() -> Response:
         """What the store knows: flows, sources, sinks, how much."""
-        return answer(await work.query(lambda: _store(service.store)))
+        return answer(await work.query(lambda: inventory(service.store)))
 
-    @routes.get("/results")
+    @routes.get("/results", responses=TABLE)
     async def results(
         request: Request,
         sink: Maybe = None,
@@ -78,7 +83,7 @@ def router(service: Service) -> APIRouter:
         rows, last = await work.query(
             lambda: service.store.results_page(
                 sink,
-                where=where,
+                where=checked(where),
                 since=since,
                 until=until,
                 limit=min(limit, limits.rows),
@@ -105,11 +110,15 @@ def router(service: Service) -> APIRouter:
                 "entity": f"hw:{known.flow}/{known.name}/{number}",
                 "columns": columns(found.schema),
                 "row": as_json(found)["rows"][0],
+                # Which records a lazily captured result holds, only a replay can say.
+                "marked": None
+                if known.is_lazy
+                else bool(marks.holding(service.store._edges, known, [number])),
             }
 
         return answer(await work.query(look))
 
-    @routes.get("/backward")
+    @routes.get("/backward", responses=TABLE)
     async def backward(
         request: Request,
         sink: Maybe = None,
@@ -133,7 +142,7 @@ def router(service: Service) -> APIRouter:
         rows = await (work.spark(look) if lazily else work.query(look))
         return table(request, rows, limit=min(limit, limits.rows))
 
-    @routes.get("/forward")
+    @routes.get("/forward", responses=TABLE)
     async def forward(
         request: Request,
         source: Maybe = None,
@@ -159,7 +168,7 @@ def router(service: Service) -> APIRouter:
         """One record with its own columns, as far as they are kept or can be read again."""
         return answer(await work.query(lambda: _record(service.store, source, given_id(id))))
 
-    @routes.get("/why-not")
+    @routes.get("/why-not", responses=TABLE)
     async def why_not(
         request: Request,
         source: Named,
@@ -202,7 +211,7 @@ def router(service: Service) -> APIRouter:
                 id=None if id is None else given_ids(id),
                 entity=entity,
                 direction=direction,
-                where=where,
+                where=checked(where),
                 since=since,
                 until=until,
             )
@@ -224,61 +233,6 @@ def _require_one(ids: list[str] | None, entity: str | None, name: str) -> None:
         raise PredicateError(f"give either {name} or entity")
 
 
-def _store(store: Store) -> dict[str, Any]:
-    store._refresh()
-    catalog, query = store._catalog, store._reader.query
-    flows = query(
-        "SELECT f.flow, max(f.finished) AS finished, max(b.watermark) AS watermark, "
-        "max(json_extract(f.definition, '$.live') IS NOT NULL AND "
-        "json_extract(f.definition, '$.live') <> 'null') AS live "
-        "FROM flows f LEFT JOIN batches b USING (query_id) GROUP BY f.flow ORDER BY max(b.seq)"
-    )
-    counts = query(
-        "SELECT coalesce(sum(results), 0)::BIGINT AS results, coalesce(sum(edges), 0)::BIGINT AS "
-        "edges, coalesce(sum(records), 0)::BIGINT AS records, count(*) AS batches FROM batches"
-    )
-    named = {sink.name: sink.no for sink in catalog.sinks}
-    return {
-        "path": str(store._reader.path),
-        "flows": [_flow(row) for row in as_json(flows)["rows"]],
-        "sources": [
-            {
-                "name": source.name,
-                "qualified": f"{source.flow}/{source.name}",
-                "flow": source.flow,
-                "columns": columns(source.schema),
-                "kept": source.kept,
-                "streams": list(source.streams),
-                "step": source.is_step,
-            }
-            for source in catalog.sources
-        ],
-        "sinks": [
-            {
-                "name": sink.name,
-                "qualified": f"{sink.flow}/{sink.name}",
-                "flow": sink.flow,
-                "columns": columns(sink.schema),
-                "capture": sink.capture,
-                "lazy": sink.is_lazy,
-                "sources": [source.name for source in catalog.sources_of(sink)],
-                "streams": list(sink.streams),
-                "results": query(f"SELECT count(*) AS n FROM result_{sink.no}")["n"][0].as_py(),
-                "latest": named[sink.name] == sink.no,
-            }
-            for sink in catalog.sinks
-            if not sink.is_step
-        ],
-        "counts": counts.to_pylist()[0],
-        "replays": store.replays,
-    }
-
-
-def _flow(row: dict[str, Any]) -> dict[str, Any]:
-    flow, unit, version = unit_of(row["flow"])
-    return {**row, "deployed": flow, "unit": unit, "version": version}
-
-
 def _record(store: Store, source: str, id: Any) -> dict[str, Any]:
     import numpy as np
 
@@ -290,6 +244,7 @@ def _record(store: Store, source: str, id: Any) -> dict[str, Any]:
     found = records.found(store._reader, known, np.array([number], np.int64))
     names = ["id", "event_time", *known.schema.names]
     rows = as_json(found.rename_columns(names), ("id",))["rows"]
+    held = marks.on(store._reader, known, number)
     return {
         "source": known.name,
         "qualified": f"{known.flow}/{known.name}",
@@ -299,6 +254,8 @@ def _record(store: Store, source: str, id: Any) -> dict[str, Any]:
         "streams": list(known.streams),
         "columns": columns(known.schema),
         "row": rows[0] if rows else None,
+        "marks": held,
+        "marked": [each["mark"] for each in held],
     }
 
 
@@ -316,13 +273,14 @@ def _replayed(store: Store, body: Replay) -> dict[str, Any]:
             name: {"stored": each.stored, "replayed": each.replayed}
             for name, each in done.differences.items()
         },
-        "sources": as_json(done.sources),
+        "sources": part(done.sources, ROWS),
         "steps": [
             {
                 "step": step.step,
                 "kind": step.kind,
                 "describe": step.describe,
-                **as_json(step.rows.slice(0, 1_000)),
+                "inputs": list(step.inputs),
+                **part(step.rows, ROWS),
                 "count": step.rows.num_rows,
             }
             for step in done.steps

@@ -9,7 +9,7 @@ const moment = (iso) => {
 };
 
 // A step is a result of what is before it and a record of what is after it: names and ids say which vertex an edge means.
-const key = (kind, name, id) => `${kind}\n${name}\n${id}`;
+export const key = (kind, name, id) => `${kind}\n${name}\n${id}`;
 
 export class Graph {
   constructor(limit) {

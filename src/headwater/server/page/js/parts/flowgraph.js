@@ -12,7 +12,7 @@ import { fill, h, s } from "../dom.js";
 import { box, frame, geometry, healthOf, line, WIDTH } from "./flowdrawing.js";
 import { dragging } from "./flowdrag.js";
 
-const LEAST = 0.75;
+const LEAST = 0.6; // what can still be read
 const STEPS = [0.35, 0.5, 0.7, 0.85, 1, 1.25, 1.5, 2];
 
 export function flowGraph(given) {
@@ -27,7 +27,7 @@ export function flowGraph(given) {
   const svg = s("svg", { class: "fg-drawing", role: "group" });
   const scroll = h("div", { class: "fg-scroll" }, svg);
   const controls = h("div", { class: "fg-controls" },
-    control("−", "Smaller", () => step(-1)), control("+", "Larger", () => step(1)), control("Fit", "Fit the width", () => scaled(null)));
+    control("−", "Smaller", () => step(-1)), control("+", "Larger", () => step(1)), control("Fit", "Fit the width", fit));
   const element = h("div", { class: "flowgraph" }, scroll, controls);
 
   function control(text, name, go) {
@@ -166,7 +166,7 @@ export function flowGraph(given) {
     if (to !== undefined) focus(to);
     else if (event.key === "Enter" || event.key === " ") pick(name);
     else if (zooms) step(zooms);
-    else if (event.key === "0") scaled(null);
+    else if (event.key === "0") fit();
     else if (state.onKey?.(name, event) !== true) return;
     event.preventDefault();
   });
@@ -201,7 +201,13 @@ export function flowGraph(given) {
 
   // --- size ---------------------------------------------------------------------------------
 
-  const fitting = () => Math.min(1, Math.max(LEAST, (scroll.clientWidth || size.width) / size.width));
+  const fitting = (least = LEAST) => Math.min(1, Math.max(least, (scroll.clientWidth || size.width) / size.width));
+
+  /** All of it in sight, however small; where it can be read, also after the window has another size. */
+  function fit() {
+    const small = fitting(STEPS[0]);
+    scaled(small < LEAST ? small : null);
+  }
 
   function scaled(wanted) {
     zoom = wanted;
@@ -211,6 +217,7 @@ export function flowGraph(given) {
     const large = size.width * scale > scroll.clientWidth + 1;
     controls.hidden = zoom === null && !large && scale === 1;
     element.classList.toggle("scrolls", large);
+    element.classList.toggle("controlled", !controls.hidden);
   }
 
   function step(by) {

@@ -51,15 +51,14 @@ export async function record(root, params, app, store, signal) {
       title: [cut(source?.name ?? name, 120), " ", h("span", { class: "mono id" }, visible(id))],
       lead: ["a record", source && [" · flow ", h("bdi", null, visible(source.flow))], " ", marks],
       about: { source: name, id },
-      more: h("button", { class: "button", type: "button", onclick: () => mark(app, name, id, () => marked(marks, source, name, id, signal)) }, "Mark it…"),
+      more: h("button", { class: "button", type: "button", onclick: () => mark(app, name, id, () => own(values, marks, name, id, signal)) }, "Mark it…"),
     }),
     h("div", { class: "pair" }, values, results),
     ...(reached.length ? [listed(reached, told, store, source)] : []),
     whyNot({ source: name, id, flow: source?.flow, store, reached: reached.length, again: params.get("why") === "1", started: () => app.replace({ source: name, id, why: 1 }), signal }));
   drawn(results, reached, told, { app, store, source, name, id });
-  marked(marks, source, name, id, signal);
   values.append(links(makers, store, source, id, entity));
-  await own(values, source, name, id, signal);
+  await own(values, marks, name, id, signal);
 }
 
 /** What made the record, where it is an event of another flow's stream. */
@@ -70,13 +69,15 @@ function links(makers, store, source, id, entity) {
     h("p", { class: "muted" }, h("a", { href: entityLink(entity) }, "The whole way across flows"), " of ", h("code", null, visible(entity))));
 }
 
-/** A record's own values, as far as they are kept or can be read again. */
-async function own(place, source, name, id, signal) {
-  const say = (what) => place.firstElementChild.after(what);
+/** A record's own values, as far as they are kept or can be read again, and the marks that hold it. */
+async function own(place, marks, name, id, signal) {
   const wait = loading("Looking for its values…");
-  say(wait);
+  place.querySelector(".own")?.remove();
+  const box = h("div", { class: "own" }, wait);
+  place.firstElementChild.after(box);
   try {
-    const { row, columns: own_ } = await get("/record", { source: name, id }, { signal });
+    const { row, columns: own_, marks: held } = await get("/record", { source: name, id }, { signal });
+    fill(marks, badges(held ?? []));
     if (!row) wait.replaceWith(h("p", { class: "muted" }, "They are not kept: the source keeps no contents, and can't be read again."));
     else wait.replaceWith(row.event_time ? h("p", null, "at ", h("time", { datetime: row.event_time, title: row.event_time }, time(row.event_time))) : "", facts(Object.fromEntries(own_.map((one) => [one.name, row[one.name]]))));
   } catch (error) {
@@ -120,17 +121,7 @@ function listed(reached, told, store, source) {
   }));
 }
 
-/** The marks that hold the record, as far as their conditions say so by its id. */
-async function marked(place, source, name, id, signal) {
-  try {
-    const told = await get("/marks", {}, { signal });
-    const names = [name, source?.name, source?.qualified];
-    const mine = told.rows.filter((row) => names.includes(row.source) && new RegExp(`(^|[^\\d.-])${id.replace(/[^\w-]/g, "\\$&")}($|[^\\d.])`).test(row.predicate ?? ""));
-    fill(place, mine.map((row) => h("span", { class: "badge bad", title: `mark ${row.mark}: ${visible(row.reason ?? "")}` }, "◆ marked: ", h("bdi", null, cut(row.reason ?? "", 60)))));
-  } catch {
-    // Marks are beside the point here; the mark button tells of errors itself.
-  }
-}
+const badges = (marks) => marks.map((one) => h("span", { class: "badge bad", title: `mark ${one.mark}: ${visible(one.reason ?? "")}` }, "◆ marked: ", h("bdi", null, cut(one.reason ?? "", 60))));
 
 async function mark(app, source, id, done) {
   const reason = h("input", { required: true, maxlength: 500, autocomplete: "off" });

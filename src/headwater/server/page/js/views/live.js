@@ -9,7 +9,7 @@ import { copying } from "../trace/head.js";
 import { cut, visible } from "../trace/shown.js";
 import { canvas } from "../live/canvas.js";
 import { details, traceLink } from "../live/details.js";
-import { Graph, LIMITS, counted, filtered } from "../live/model.js";
+import { Graph, LIMITS, counted, filtered, key } from "../live/model.js";
 import { scrub } from "../live/scrub.js";
 import { counters, filters, legend } from "../live/toolbar.js";
 
@@ -150,7 +150,7 @@ function show(root, params, app, flows, signal) {
 
   function recall() {
     const [, kind, name, id] = /^(source|result|step):(.*):([^:]+)$/.exec(asked.v) ?? [];
-    const vertex = graph.vertices.get(`${kind}\n${name}\n${id}`);
+    const vertex = graph.vertices.get(key(kind, name, id));
     if (vertex) choose(vertex, true);
   }
 
@@ -222,9 +222,10 @@ function show(root, params, app, flows, signal) {
       const told = await get("/graph/vertex", { id, name: asked.name }, { signal });
       const row = told.rows[0];
       if (!row) throw new Error(`no vertex has the id ${id}`);
-      selected = { ...row, id: String(row.id), key: "", edges: [], expired: row.expired ?? Boolean(row.labelled ?? row.expired_at) };
-      stage.select(null);
-      aside.show(selected, asked.flow, false);
+      // It may come to be shown: by its key it is known again then.
+      selected = { ...row, id: String(row.id), key: key(row.kind, row.name, row.id), edges: [], expired: row.expired ?? Boolean(row.labelled ?? row.expired_at) };
+      stage.select(selected.key);
+      redraw();
     } catch (error) {
       if (error.name !== "AbortError") app.toast(error.message, "error");
     }
