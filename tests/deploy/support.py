@@ -20,9 +20,9 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 NUMS = 'stream: nums, schema: "n bigint, at timestamp, k string, v bigint", event_time: at, id: n'
 
 
-def host_of(tmp_path: Path, spark: SparkSession) -> Host:
+def host_of(tmp_path: Path, spark: SparkSession, *, live: bool = False) -> Host:
     """A host in a test's folder."""
-    return Host(tmp_path / "flows", streams=tmp_path / "streams", spark=spark)
+    return Host(tmp_path / "flows", streams=tmp_path / "streams", spark=spark, live=live)
 
 
 def event(n: int) -> dict[str, Any]:

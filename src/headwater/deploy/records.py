@@ -129,9 +129,19 @@ class DeploymentFiles:
         return (self.folder / "deployment.json").exists()
 
     def remove(self) -> None:
-        """Delete all of it; the first to go is what says that it is deployed."""
+        """Forget that it is deployed, and what it needs to run.
+
+        What its units read stays, as results lead back to it; so do its versions, as the next one
+        of this name must have another number.
+        """
         (self.folder / "deployment.json").unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for name in ("jobs", "statics"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        for name in ("status.json", "history.json"):
+            (self.folder / name).unlink(missing_ok=True)
+        for unit in (self.folder / "units").glob("*"):
+            (unit / "unit.json").unlink(missing_ok=True)
+            shutil.rmtree(unit / "checkpoint", ignore_errors=True)
 
     # --- which version is there, which is wanted ----------------------------------------------
 
