@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headwater.errors import HeadwaterError, UnknownId
+from headwater.errors import HeadwaterError, UnknownId, UnknownName
 from headwater.live import files
 from headwater.live.files import flow_folder, times_folder
 from headwater.query.columns import TIME
@@ -155,7 +155,7 @@ def parts(reader: Reader, catalog: Catalog, flow: str | None) -> Parts:
     live = live_flows(reader)
     if flow is not None and flow not in live:
         known = ", ".join(live) or "none"
-        raise HeadwaterError(f"flow {flow!r} has no live graph here; those with one: {known}")
+        raise UnknownName(f"flow {flow!r} has no live graph here; those with one: {known}")
     if not live:
         raise HeadwaterError("no flow in this store keeps a live graph; start one with live=True")
     wanted = [flow] if flow is not None else list(live)

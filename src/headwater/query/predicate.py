@@ -68,21 +68,40 @@ class Selection:
 
 def _check(where: str) -> None:
     """Refuse what is more than one predicate, so that it can only ever filter rows."""
-    with _parser_lock:
-        rows = _parser.execute(
-            "SELECT json_serialize_sql(?)", [f"SELECT 1 WHERE ({where}\n)"]
-        ).fetchall()
-    parsed: dict[str, Any] = json.loads(rows[0][0])
-    if parsed["error"]:
-        reason = " ".join(str(parsed.get("error_message", "not SQL")).split())
+    parsed(where)
+
+
+def parsed(where: str) -> dict[str, Any]:
+    """A predicate as DuckDB reads it; raises `PredicateError` where it is none, or more than one.
+
+    Read both as it stands and between the parentheses that it is put in: `a) or (b` would
+    otherwise undo what stands before it.
+    """
+    found: dict[str, Any] = {}
+    for text in (f"SELECT 1 WHERE {where}\n", f"SELECT 1 WHERE ({where}\n)"):
+        statements = [statement["node"] for statement in _statements(where, text)]
+        alone = len(statements) == 1 and statements[0]["type"] == "SELECT_NODE"
+        if not alone or any(
+            statements[0][part]
+            for part in ("modifiers", "group_expressions", "having", "qualify", "sample")
+        ):
+            raise PredicateError(f"where={where!r} is more than one SQL predicate")
+        found = statements[0]["where_clause"]
+    return found
+
+
+def _statements(where: str, text: str) -> list[dict[str, Any]]:
+    try:
+        with _parser_lock:
+            rows = _parser.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+        told: dict[str, Any] = json.loads(rows[0][0])
+    except (duckdb.Error, RecursionError, UnicodeError) as error:
+        raise PredicateError(f"where={where!r} is not an SQL predicate, or too deep") from error
+    if told["error"]:
+        reason = " ".join(str(told.get("error_message", "not SQL")).split())
         raise PredicateError(f"where={where!r} is not an SQL predicate: {reason}")
-    statements = [statement["node"] for statement in parsed["statements"]]
-    alone = len(statements) == 1 and statements[0]["type"] == "SELECT_NODE"
-    if not alone or any(
-        statements[0][part]
-        for part in ("modifiers", "group_expressions", "having", "qualify", "sample")
-    ):
-        raise PredicateError(f"where={where!r} is more than one SQL predicate")
+    statements: list[dict[str, Any]] = told["statements"]
+    return statements
 
 
 def _time(name: str, given: Time | None) -> datetime | None:

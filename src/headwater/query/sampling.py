@@ -1,7 +1,8 @@
 """A part of the live graph that can be looked at: the newest results and records, up to a limit.
 
 The whole may have millions of vertices. Reading it to show some would be slow, so each part is
-chosen in the store: results first, then the records behind them, then others.
+chosen in the store: the newest results, each with the records behind it, as far as there is room;
+then the newest records that may still reach one; then others.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, UnknownName
 from headwater.query import marks
-from headwater.query.graph import EDGES, VERTICES, parts
+from headwater.query.graph import VERTICES, parts
 from headwater.query.live import live_flows
 from headwater.query.predicate import moment
+from headwater.query.sampled import Span, edges_of, fitting, newest, sql_text, tainted
 from headwater.store import batch as stored
 
 if TYPE_CHECKING:
@@ -33,8 +35,8 @@ Ids = npt.NDArray[np.int64]
 
 SEEN = pa.schema([*VERTICES, ("expired", pa.bool_()), ("marked", pa.bool_())])
 """The columns of a sample's vertices."""
-_PER_RESULT = 64
-"""Edges of one result that a sample shows at most."""
+_AMONG = 4
+"""Among so many times the records that there is room for, those that are alive are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +63,6 @@ class Sample:
     edges: pa.Table
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """The batches that are meant, as SQL over `seq`."""
-
-    after: int
-    until: int
-
-    def sql(self, column: str = "seq") -> str:
-        return f"{column} > {self.after} AND {column} <= {self.until}"
-
-
 def latest_flow(edges: Edges) -> str:
     """The flow with a live graph that committed last."""
     live = live_flows(edges.reader)
@@ -88,7 +79,7 @@ def latest_flow(edges: Edges) -> str:
 
 def watermarks(edges: Edges, flow: str, limit: int) -> pa.Table:
     """The batches of a flow, evenly thinned out: `position`, `batch`, `watermark`, `results`."""
-    query_id = _query_id(edges.reader, flow)
+    query_id = query_id_of(edges.reader, flow)
     return edges.reader.query(
         "SELECT seq AS position, batch, watermark, results FROM (SELECT *, "
         "row_number() OVER (ORDER BY seq DESC) - 1 AS place, count(*) OVER () AS n FROM batches "
@@ -114,16 +105,19 @@ def sample(
     found = parts(edges.reader, edges.catalog, name)
     sinks = [sink for sink in found.sinks if not sink.is_step]
     position, watermark = _position(edges.reader, name, at, until)
-    span = _Span(after, position)
-    results = _results(edges.reader, sinks, span, max(1, limit // 4))
-    shown = _edges(edges.reader, found.sources, sinks, results, 4 * limit)
+    span = Span(after, position)
+    results = newest(edges.reader, sinks, span, max(1, limit // 2))
+    shown = edges_of(edges.reader, found.sources, sinks, results, 4 * limit)
+    results, shown = fitting(results, shown, limit, whole=shown.num_rows < 4 * limit)
     records = _records(edges, found.sources, shown, span, position, limit - results.num_rows)
     shown = _between(shown, records)
-    held = set(shown.filter(_tainted(shown, records))["result_id"].to_pylist())
-    tainted = pa.array([one in held for one in results["id"].to_pylist()], pa.bool_())
+    held = tainted(edges, found.sources, sinks, results)
+    results = results.sort_by([(name, "ascending") for name in ("seq", "name", "id")])
+    named = zip(results["name"].to_pylist(), results["id"].to_pylist(), strict=True)
+    is_tainted = pa.array([one in held for one in named], pa.bool_())
     results = results.append_column("expired", pa.array([True] * results.num_rows, pa.bool_()))
     vertices = pa.concat_tables(
-        [records, results.append_column("marked", tainted).select(SEEN.names).cast(SEEN)]
+        [records, results.append_column("marked", is_tainted).select(SEEN.names).cast(SEEN)]
     )
     totals = _totals(edges.reader, found.sources, found.sinks, sinks, span)
     return Sample(name, position, watermark, totals, vertices, shown)
@@ -132,7 +126,7 @@ def sample(
 def _position(
     reader: Reader, flow: str, at: Time | None, until: int | None
 ) -> tuple[int, datetime | None]:
-    condition, params = "query_id = ?", list[object]([_query_id(reader, flow)])
+    condition, params = "query_id = ?", list[object]([query_id_of(reader, flow)])
     if at is not None:
         condition += " AND (watermark IS NULL OR watermark <= ?)"
         params.append(moment(at, "at"))
@@ -147,91 +141,53 @@ def _position(
     return rows["seq"][0].as_py(), rows["watermark"][0].as_py()
 
 
-def _query_id(reader: Reader, flow: str) -> str:
+def query_id_of(reader: Reader, flow: str) -> str:
+    """The streaming query of a flow with a live graph."""
     live = live_flows(reader)
     if flow not in live:
         known = ", ".join(live) or "none"
-        raise HeadwaterError(f"flow {flow!r} has no live graph here; those with one: {known}")
+        raise UnknownName(f"flow {flow!r} has no live graph here; those with one: {known}")
     return live[flow].query_id
-
-
-def _results(reader: Reader, sinks: Sequence[Sink], span: _Span, limit: int) -> pa.Table:
-    each = [
-        f"(SELECT 'result' AS kind, {_text(sink.name)} AS name, {stored.ID} AS id, "
-        f"{stored.TIME} AS event_time, {stored.SEQ} AS seq FROM result_{sink.no} "
-        f"WHERE {span.sql(stored.SEQ)} ORDER BY {stored.SEQ} DESC LIMIT {limit})"
-        for sink in sinks
-    ]
-    if not each:
-        return VERTICES.empty_table().append_column("seq", pa.array([], pa.int64()))
-    return reader.query(
-        "SELECT kind, name, id, event_time, b.watermark AS delivered, b.batch, r.seq FROM "
-        f"(SELECT * FROM ({' UNION ALL '.join(each)}) ORDER BY seq DESC LIMIT {limit}) r "
-        "JOIN batches b USING (seq) ORDER BY r.seq, name, id"
-    )
-
-
-def _edges(
-    reader: Reader,
-    sources: Sequence[Source],
-    sinks: Sequence[Sink],
-    results: pa.Table,
-    limit: int,
-) -> pa.Table:
-    """The edges of some results, with the numbers of their sources."""
-    schema = pa.schema([*EDGES.remove(5).remove(4), ("source_no", pa.int16())])
-    numbers = {sink.name: sink.no for sink in sinks}
-    if not results.num_rows:
-        return schema.empty_table()
-    wanted = [numbers[name] for name in results["name"].to_pylist()]
-    # Batches as constants: a join alone would read all edges.
-    seqs = sorted(set(results["seq"].to_pylist()))
-    names = {source.no: source.name for source in sources}
-    rows = reader.query(
-        "SELECT e.source_no, e.source_id, r.name AS sink, e.result_id FROM (SELECT * FROM edges "
-        f"WHERE seq >= {seqs[0]} AND seq <= {seqs[-1]}) e JOIN (SELECT "
-        "unnest(?::SMALLINT[]) AS sink_no, unnest(?::BIGINT[]) AS result_id, "
-        "unnest(?::BIGINT[]) AS seq, unnest(?::VARCHAR[]) AS name) r "
-        "USING (sink_no, result_id, seq) QUALIFY row_number() OVER "
-        f"(PARTITION BY e.sink_no, e.result_id ORDER BY e.source_id) <= {_PER_RESULT} "
-        f"ORDER BY e.seq DESC, e.result_id, e.source_no, e.source_id LIMIT {limit}",
-        [
-            wanted,
-            results["id"].to_pylist(),
-            results["seq"].to_pylist(),
-            results["name"].to_pylist(),
-        ],
-    )
-    named = pa.array([names.get(no) for no in rows["source_no"].to_pylist()], pa.string())
-    return rows.append_column("source", named).select(schema.names).cast(schema)
 
 
 def _records(
     edges: Edges,
     sources: Sequence[Source],
     shown: pa.Table,
-    span: _Span,
+    span: Span,
     position: int,
     room: int,
 ) -> pa.Table:
-    """The records of the edges, then the newest others, as far as there is room."""
+    """The records of the edges, then the newest that are alive, then others, as there is room."""
     tables = []
     for source in sources:
         mine = shown.filter(pa.compute.equal(shown["source_no"], source.no))
         tables.append(_of(edges, source, np.unique(mine["source_id"].to_numpy()), position))
     united = pa.concat_tables([SEEN.empty_table(), *tables]).slice(0, max(0, room))
     left = room - united.num_rows
-    for source in sources:
-        if left > 0:
-            newest = edges.reader.query(
-                f"SELECT id FROM vertices WHERE source_no = {source.no} AND {span.sql()} "
-                f"ORDER BY seq DESC, id DESC LIMIT {left + united.num_rows}"
-            )["id"].to_numpy()
-            there = united.filter(pa.compute.equal(united["name"], source.name))["id"].to_numpy()
-            fresh = newest[~np.isin(newest, there)][:left]
-            united = pa.concat_tables([united, _of(edges, source, np.sort(fresh), position)])
-            left = room - united.num_rows
-    return united
+    if left <= 0 or not sources:
+        return united
+    there = set(zip(united["name"].to_pylist(), united["id"].to_pylist(), strict=True))
+    newest = " UNION ALL ".join(
+        f"(SELECT source_no, id, seq FROM vertices WHERE source_no = {source.no} AND {span.sql()} "
+        f"ORDER BY seq DESC, id DESC LIMIT {_AMONG * room})"
+        for source in sources
+    )
+    rows = edges.reader.query(
+        f"SELECT source_no, id FROM ({newest}) v ORDER BY EXISTS (SELECT 1 FROM labels l WHERE "
+        f"l.source_no = v.source_no AND l.id = v.id AND l.seq <= {position}), seq DESC, id DESC, "
+        f"source_no LIMIT {left + len(there)}"
+    )
+    names = {source.no: source.name for source in sources}
+    fresh: dict[int, list[int]] = {}
+    for no, one in zip(rows["source_no"].to_pylist(), rows["id"].to_pylist(), strict=True):
+        if left > 0 and (names[no], one) not in there:
+            fresh.setdefault(no, []).append(one)
+            left -= 1
+    more = [
+        _of(edges, s, np.array(fresh[s.no], np.int64), position) for s in sources if s.no in fresh
+    ]
+    return pa.concat_tables([united, *more])
 
 
 def _of(edges: Edges, source: Source, ids: Ids, position: int) -> pa.Table:
@@ -239,8 +195,8 @@ def _of(edges: Edges, source: Source, ids: Ids, position: int) -> pa.Table:
     if not len(ids):
         return SEEN.empty_table()
     rows = edges.reader.query(
-        f"SELECT {_text('step' if source.is_step else 'source')} AS kind, "
-        f"{_text(source.name)} AS name, v.id, v.event_time, b.watermark AS delivered, b.batch, "
+        f"SELECT {sql_text('step' if source.is_step else 'source')} AS kind, "
+        f"{sql_text(source.name)} AS name, v.id, v.event_time, b.watermark AS delivered, b.batch, "
         "EXISTS (SELECT 1 FROM labels l WHERE l.source_no = v.source_no AND l.id = v.id "
         f"AND l.seq <= {position}) AS expired "
         f"FROM vertices v JOIN batches b USING (seq) WHERE v.source_no = {source.no} "
@@ -260,20 +216,12 @@ def _between(shown: pa.Table, records: pa.Table) -> pa.Table:
     return kept.drop_columns(["source_no"])
 
 
-def _tainted(shown: pa.Table, records: pa.Table) -> pa.Array:
-    """Which edges lead from a marked record."""
-    marked = records.filter(records["marked"])
-    there = set(zip(marked["name"].to_pylist(), marked["id"].to_pylist(), strict=True))
-    ends = zip(shown["source"].to_pylist(), shown["source_id"].to_pylist(), strict=True)
-    return pa.array([end in there for end in ends], pa.bool_())
-
-
 def _totals(
     reader: Reader,
     sources: Sequence[Source],
     captured: Sequence[Sink],
     sinks: Sequence[Sink],
-    span: _Span,
+    span: Span,
 ) -> Totals:
     of_sources = ", ".join(str(source.no) for source in sources) or "NULL"
     of_sinks = ", ".join(str(sink.no) for sink in captured) or "NULL"
@@ -292,7 +240,3 @@ def _totals(
         counted["edges"],
         counted["labels"] + counted["results"],
     )
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from fastapi import Response
 
 from headwater.plain import plain
+from headwater.server.failures import body_of
 from headwater.streams.schema import type_text
 
 if TYPE_CHECKING:
@@ -39,7 +39,15 @@ def table(
         if cut:
             headers["x-headwater-truncated"] = str(rows.num_rows)
         return Response(ipc(shown), media_type=ARROW, headers=headers)
+    if cut:
+        more["total"] = rows.num_rows
     return answer({**as_json(shown, ids), "next": after, "truncated": cut, **more})
+
+
+def part(rows: pa.Table, limit: int, ids: Iterable[str] = IDS) -> dict[str, Any]:
+    """A table within an answer, `limit` rows of it at most."""
+    cut = rows.num_rows > limit
+    return {**as_json(rows.slice(0, limit), ids), "truncated": cut, "total": rows.num_rows}
 
 
 def answer(value: Any, status: int = 200) -> Response:
@@ -47,9 +55,9 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(encoded(value), status, media_type="application/json")
 
 
-def encoded(value: Any) -> str:
+def encoded(value: Any) -> bytes:
     """JSON as it is sent: whole numbers that JavaScript can't hold are text."""
-    return json.dumps(safe(plain(value)), ensure_ascii=False, separators=(",", ":"))
+    return body_of(safe(plain(value)))
 
 
 def as_json(rows: pa.Table, ids: Iterable[str] = IDS) -> dict[str, Any]:

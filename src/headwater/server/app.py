@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
 import headwater as hw
 from headwater.server import failures, pages
-from headwater.server.guard import Guard
+from headwater.server.guard import CHECKS, READING, Guard
 from headwater.server.routes import flows, graph, jobs, marks, queries, results, streams, system
 
 if TYPE_CHECKING:
@@ -31,10 +33,37 @@ def application(service: Service) -> FastAPI:
         # These would load their scripts from elsewhere.
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=_operation_id,
     )
     failures.install(app)
     for part in (system, flows, streams, queries, results, graph, marks, jobs):
         app.include_router(part.router(service))
     pages.add(app)
     app.add_middleware(Guard, settings=service.settings, counts=service.counts)
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]
     return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    """What generated clients call an operation: its part of the API, and its name in there."""
+    return f"{route.tags[0]}_{route.name}" if route.tags else route.name
+
+
+def described(app: FastAPI) -> dict[str, Any]:
+    """The API in OpenAPI's terms: which operations need the token, and what each is for."""
+    if app.openapi_schema is not None:
+        return app.openapi_schema
+    told = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    bearer = {"type": "http", "scheme": "bearer", "description": "As `headwater serve` prints it."}
+    told["components"]["securitySchemes"] = {"token": bearer}
+    for path, operations in told["paths"].items():
+        for method, operation in operations.items():
+            text = " ".join(operation.pop("description", "").split())
+            operation["summary"] = text or operation["summary"]
+            reading = method.upper() in READING or path in CHECKS
+            # Reading needs it only where the service was started so.
+            operation["security"] = [*([{}] if reading else []), {"token": []}]
+    app.openapi_schema = told
+    return told

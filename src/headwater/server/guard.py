@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-import json
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from headwater.server.failures import told
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from headwater.server.failures import body_of, told, unexpected
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -38,8 +41,22 @@ _CLIENTS = 10_000
 """Clients whose rates are remembered; the one that was away longest is forgotten first."""
 
 
-class TooLarge(Exception):
+SLOWEST = 60.0
+"""Seconds in which a request must have come whole."""
+
+
+class TooLarge(HTTPException):
     """More was sent than a request may hold."""
+
+    def __init__(self) -> None:
+        super().__init__(413, "too much was sent")
+
+
+class TooSlow(HTTPException):
+    """A request that does not come to its end."""
+
+    def __init__(self) -> None:
+        super().__init__(408, f"the request did not come whole within {SLOWEST:g} s")
 
 
 class Guard:
@@ -54,13 +71,13 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, status = time.perf_counter(), 500
+        begun, status, sent = time.perf_counter(), 500, False
         api = scope["path"].startswith(("/api", "/metrics"))
 
         async def sending(message: Message) -> None:
-            nonlocal status
+            nonlocal status, sent
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, sent = message["status"], True
                 more = [*_HEADERS, (b"cache-control", b"no-store" if api else b"no-cache")]
                 message["headers"] = [*message.get("headers", ()), *more]
             await send(message)
@@ -71,8 +88,12 @@ class Guard:
                 await _refuse(sending, *wrong)
             else:
                 await self._app(scope, self._limited(receive), sending)
-        except TooLarge:
-            await _refuse(sending, *self._too_large())
+        except ClientDisconnect:
+            status = 499
+        except Exception as error:  # noqa: BLE001 - told as JSON, whatever it is
+            said = unexpected(error, scope["method"], scope["path"][:200])
+            if not sent:
+                await _respond(sending, 500, said, {})
         finally:
             self._counts.request(scope["method"], status, time.perf_counter() - begun)
 
@@ -89,7 +110,7 @@ class Guard:
         method, path = scope["method"], scope["path"]
         writing = method not in READING and path not in CHECKS
         origin = headers.get(b"origin")
-        if writing and origin is not None and not self._is_known(urlsplit(origin).netloc):
+        if method not in READING and origin is not None and not self._is_known(_place(origin)):
             return 403, "pages of other places may not write here", "Origin", {}
         if path.startswith(("/api", "/metrics")) and path not in ALWAYS:
             given = headers.get(b"authorization", "")
@@ -132,13 +153,21 @@ class Guard:
 
     def _limited(self, receive: Receive) -> Receive:
         """What is received, as far as it is not too much: a length may be a lie, or absent."""
-        limit, got = self._settings.limits.body, 0
+        limit, got, whole = self._settings.limits.body, 0, False
+        until = asyncio.get_running_loop().time() + SLOWEST
 
         async def receiving() -> Message:
-            nonlocal got
-            message = await receive()
+            nonlocal got, whole
+            if whole:  # what comes now is that the client is gone
+                return await receive()
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError as error:
+                raise TooSlow from error
             if message["type"] == "http.request":
                 got += len(message.get("body", b""))
+                whole = not message.get("more_body", False)
                 if got > limit:
                     raise TooLarge
             return message
@@ -170,6 +199,14 @@ class Rates:
         return wait
 
 
+def _place(origin: str) -> str:
+    """Where a page is from: a host and a port."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
+
+
 def _is_same(given: str, token: str | None) -> bool:
     """Whether a header has the token, in a time that tells nothing of it."""
     if token is None:
@@ -178,7 +215,11 @@ def _is_same(given: str, token: str | None) -> bool:
 
 
 async def _refuse(send: Send, status: int, text: str, kind: str, headers: dict[str, str]) -> None:
-    body = json.dumps(told(text, kind)).encode()
+    await _respond(send, status, told(text, kind), headers)
+
+
+async def _respond(send: Send, status: int, said: dict[str, Any], headers: dict[str, str]) -> None:
+    body = body_of(said)
     head = [(name.encode(), value.encode()) for name, value in headers.items()]
     head += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": head})

@@ -13,7 +13,7 @@ from headwater.server.failures import Refused
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-FOLDER = Path(__file__).parent / "page"
+FOLDER = (Path(__file__).parent / "page").resolve()
 VIEWS = ("trace", "live", "streams", "compose", "sustain")
 TYPES = {
     ".js": "text/javascript; charset=utf-8",
@@ -36,10 +36,19 @@ def add(app: FastAPI) -> None:
 
     @routes.get("/{path:path}")
     def file(path: str) -> Response:
-        found = (FOLDER / path).resolve()
-        known = found.is_relative_to(FOLDER) and found.is_file()
-        if path.startswith("api") or not known or found.suffix not in TYPES:
+        found = None if path.startswith("api") else _found(path)
+        if found is None:
             raise Refused(404, f"there is nothing at /{path[:200]}", "UnknownPath")
         return FileResponse(found, media_type=TYPES[found.suffix])
 
     app.include_router(routes)
+
+
+def _found(path: str) -> Path | None:
+    """A file of the page, and none that is elsewhere."""
+    try:
+        found = (FOLDER / path).resolve()
+        known = found.is_relative_to(FOLDER) and found.is_file()
+    except (OSError, ValueError):  # no name that a file can have
+        return None
+    return found if known and found.suffix in TYPES else None

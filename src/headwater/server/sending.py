@@ -9,12 +9,13 @@ from fastapi.responses import StreamingResponse
 
 from headwater.errors import HeadwaterError
 from headwater.server.answers import encoded
-from headwater.server.failures import Refused
+from headwater.server.failures import Refused, unexpected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from fastapi import Request
+    from starlette.types import Receive, Scope, Send
 
     from headwater.server.service import Service
 
@@ -31,10 +32,10 @@ class Event:
     def __init__(self, name: str, data: Any, id: str | None = None) -> None:
         self.name, self.data, self.id = name, data, id
 
-    def text(self) -> str:
+    def text(self) -> bytes:
         """As it is sent."""
         place = "" if self.id is None else f"id: {self.id}\n"
-        return f"event: {self.name}\n{place}data: {encoded(self.data)}\n\n"
+        return f"event: {self.name}\n{place}data: ".encode() + encoded(self.data) + b"\n\n"
 
 
 def follow(
@@ -43,16 +44,39 @@ def follow(
     """Send events as they come; None is nothing yet. An error is told, and ends it."""
     limit = service.settings.limits.followers
     if service.counts.followers >= limit:
-        raise Refused(503, f"{limit} connections follow already; end one first", "Busy")
-    return StreamingResponse(
-        _sent(service, request, events), media_type=TYPE, headers={"x-accel-buffering": "no"}
-    )
+        text = f"{limit} connections follow already; end one first"
+        raise Refused(503, text, "Busy", {"retry-after": "5"})
+    return _Following(service, request, events)
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = TYPE
+
+
+class _Following(EventStream):
+    """Events on their way to one who follows; has its place from when it is promised to its end."""
+
+    def __init__(
+        self, service: Service, request: Request, events: AsyncIterator[Event | None]
+    ) -> None:
+        headers = {"x-accel-buffering": "no"}
+        super().__init__(_sent(service, request, events), headers=headers)
+        self._counts = service.counts
+        self._counts.followers += 1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._counts.followers -= 1
 
 
 async def _sent(
     service: Service, request: Request, events: AsyncIterator[Event | None]
-) -> AsyncIterator[str]:
-    service.counts.followers += 1
+) -> AsyncIterator[str | bytes]:
     clock = asyncio.get_running_loop().time
     last = clock()
     try:
@@ -68,8 +92,9 @@ async def _sent(
                 return
     except HeadwaterError as error:
         yield Event("trouble", {"error": str(error)}).text()
-    finally:
-        service.counts.followers -= 1
+    except Exception as error:  # noqa: BLE001 - told, as everything that ends it
+        said = unexpected(error, request.method, request.url.path)
+        yield Event("trouble", {"error": said["error"]}).text()
 
 
 def last_id(request: Request, given: str | None) -> str | None:

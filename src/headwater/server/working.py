@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import uuid
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headwater.errors import QueryTimeout
 from headwater.server.failures import Refused
@@ -34,27 +36,46 @@ class Work:
         """Ask the store, within the time that queries have."""
         if self._waiting >= self._limits.waiting + self._limits.workers:
             raise Refused(503, "too many queries at once; try again", "Busy", {"retry-after": "1"})
-        self._waiting += 1
-        try:
-            limit = self._limits.seconds if seconds is None else seconds
-            return await _run(self._queries, lambda: _limited(call, limit), limit)
-        finally:
+
+        def done() -> None:
             self._waiting -= 1
+
+        self._waiting += 1
+        limit = self._limits.seconds if seconds is None else seconds
+        return await _run(self._queries, lambda: _limited(call, limit), limit, done)
 
     async def spark(self, call: Callable[[], Answer]) -> Answer:
         """Do what needs Spark: one at a time."""
         if self._replaying >= 8:
             raise Refused(503, "too many replays at once; try again", "Busy", {"retry-after": "5"})
-        self._replaying += 1
-        try:
-            limit = self._limits.replay_seconds
-            return await _run(self._spark, lambda: _limited(call, limit), limit)
-        finally:
+        group = f"headwater-{uuid.uuid4().hex}"
+
+        def grouped() -> Answer:
+            if (context := _context()) is not None:
+                context.setJobGroup(group, "asked of the service", interruptOnCancel=True)
+            return _limited(call, limit)
+
+        def done() -> None:
             self._replaying -= 1
 
+        self._replaying += 1
+        limit = self._limits.replay_seconds
+        try:
+            return await _run(self._spark, grouped, limit, done)
+        except QueryTimeout:
+            # Nobody waits for it any more, and the next one waits for its thread.
+            with suppress(Exception):
+                if (context := _context()) is not None:
+                    await _run(self._files, lambda: context.cancelJobGroup(group), None)
+            raise
+
     async def files(self, call: Callable[[], Answer]) -> Answer:
-        """Read or write streams."""
+        """Write streams: it is done when it is answered."""
         return await _run(self._files, call, None)
+
+    async def look(self, call: Callable[[], Answer]) -> Answer:
+        """Read streams and other files, within the time that queries have."""
+        return await _run(self._files, call, self._limits.seconds)
 
     async def change(self, call: Callable[[], Answer]) -> Answer:
         """Change what runs: it takes its time, and is never given up half way."""
@@ -71,12 +92,31 @@ def _limited(call: Callable[[], Answer], seconds: float) -> Answer:
         return call()
 
 
+def _context() -> Any:
+    """Spark's context, if Spark runs here."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context
+
+
+def _tell(loop: asyncio.AbstractEventLoop, done: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop may have ended
+        loop.call_soon_threadsafe(done)
+
+
 async def _run(
-    pool: ThreadPoolExecutor, call: Callable[[], Answer], seconds: float | None
+    pool: ThreadPoolExecutor,
+    call: Callable[[], Answer],
+    seconds: float | None,
+    done: Callable[[], None] | None = None,
 ) -> Answer:
+    """Have a thread call; `done` is told in the loop when it has, though nobody may wait."""
     context = contextvars.copy_context()
     loop = asyncio.get_running_loop()
-    running = loop.run_in_executor(pool, lambda: context.run(call))
+    called = pool.submit(lambda: context.run(call))
+    if done is not None:
+        called.add_done_callback(lambda _: _tell(loop, done))
+    running = asyncio.wrap_future(called)
     if seconds is None:
         return await running
     try:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from headwater.cli.values import parse_id
 from headwater.errors import HeadwaterError, PredicateError
+from headwater.server.answers import ARROW
 
 
 class Failure(BaseModel):
@@ -17,6 +18,25 @@ class Failure(BaseModel):
     error: str
     kind: str
     violations: list[dict[str, Any]] | None = None
+
+
+class Column(BaseModel):
+    """A column of a table."""
+
+    name: str
+    type: str
+
+
+class Table(BaseModel):
+    """Rows under named columns. Where there are more than are shown, `total` says how many."""
+
+    model_config = ConfigDict(extra="allow")
+
+    columns: list[Column]
+    rows: list[dict[str, Any]]
+    next: str | None
+    truncated: bool
+    total: int = 0
 
 
 class Body(BaseModel):
@@ -32,14 +52,36 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         401: "A token is needed, or the one given is wrong.",
         403: "Not allowed here.",
         404: "Nothing is known by this name or id.",
+        408: "The request did not come whole in time.",
         409: "Refused: the answer says why, and what to do.",
         413: "Too large.",
+        415: "Of a kind that is not taken here.",
+        421: "The service does not go by this name.",
         422: "Wrong values, conditions or flows; the answer names each.",
         429: "Too many requests; `retry-after` says when to come back.",
-        503: "Busy, or it took too long.",
+        500: "Something went wrong in the service; its output says where.",
+        503: "Busy (`Busy`), or it took too long (`TimedOut`).",
     }.items()
 }
 """What every route may answer, beside what it is for."""
+TABLE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": Table,
+        "description": "The rows, as JSON or as Arrow.",
+        "content": {
+            "application/json": {
+                "example": {
+                    "columns": [{"name": "id", "type": "bigint"}, {"name": "n", "type": "int"}],
+                    "rows": [{"id": "-4857922941336840149", "n": 4}],
+                    "next": None,
+                    "truncated": False,
+                }
+            },
+            ARROW: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+"""What routes answer whose answer is a table."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 FlowName = Annotated[str, Path(pattern=NAME, description="A deployed flow.")]
@@ -66,7 +108,7 @@ def given_id(text: str) -> Any:
     try:
         value = parse_id(text.lstrip()) if not text.startswith("-") else int(text)
     except Exception as error:
-        raise PredicateError(f"{text!r} is no id: give a number, a text, or JSON") from error
+        raise PredicateError(f"{text[:200]!r} is no id: give a number, a text, or JSON") from error
     return _bounded(value)
 
 

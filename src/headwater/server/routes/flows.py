@@ -23,7 +23,7 @@ from headwater.server.answers import answer
 from headwater.server.board import EVERY, document
 from headwater.server.permitting import code_of, refusals, require_permitted
 from headwater.server.routes.common import ERRORS, NAME, Body, FlowName
-from headwater.server.sending import Event, follow
+from headwater.server.sending import Event, EventStream, follow
 
 if TYPE_CHECKING:
     from headwater.deploy.records import DeploymentFiles
@@ -62,7 +62,7 @@ def router(service: Service) -> APIRouter:
     @routes.get("")
     async def flows() -> Response:
         """All deployed flows, a line each."""
-        return answer({"flows": await work.files(board.flows)})
+        return answer({"flows": await work.look(board.flows)})
 
     @routes.post("")
     async def deploy(body: Deploy) -> Response:
@@ -72,19 +72,19 @@ def router(service: Service) -> APIRouter:
     @routes.post("/check")
     async def check(body: FlowText) -> Response:
         """Everything that can be said of a flow file without running it."""
-        return answer(await work.files(lambda: _check(service, body.text)))
+        return answer(await work.look(lambda: _check(service, body.text)))
 
     @routes.post("/write")
     async def write(body: Document) -> Response:
         """The flow file of a document."""
-        return answer({"text": await work.files(lambda: forms.written(body.document))})
+        return answer({"text": await work.look(lambda: forms.written(body.document))})
 
     @routes.get("/kinds")
     async def kinds() -> Response:
         """The kinds of nodes, with their keys."""
         return answer({"kinds": forms.kinds(), "examples": forms.examples()})
 
-    @routes.get("/follow")
+    @routes.get("/follow", response_class=EventStream)
     async def following(request: Request) -> Response:
         """All flows as they run, every second, as server-sent events named `status`."""
         return follow(service, request, _statuses(service))
@@ -92,7 +92,7 @@ def router(service: Service) -> APIRouter:
     @routes.get("/{flow}")
     async def flow(flow: FlowName) -> Response:
         """A flow: its file, its plan and its versions."""
-        return answer(await work.files(lambda: _flow(service, flow)))
+        return answer(await work.look(lambda: _flow(service, flow)))
 
     @routes.delete("/{flow}")
     async def remove(flow: FlowName) -> Response:
@@ -103,14 +103,14 @@ def router(service: Service) -> APIRouter:
     @routes.get("/{flow}/plan")
     async def plan(flow: FlowName) -> Response:
         """What the flow compiles to: labels, sub-flows, units, streams."""
-        found = await work.files(lambda: _flow(service, flow))
+        found = await work.look(lambda: _flow(service, flow))
         return answer({"plan": found["plan"], "layout": found["layout"]})
 
     @routes.get("/{flow}/status")
     async def status(flow: FlowName) -> Response:
         """The flow's units, nodes and streams as they were measured last."""
         _files(service, flow)
-        told = await work.files(lambda: board.status(flow))
+        told = await work.look(lambda: board.status(flow))
         if told is None:
             raise UnknownName(f"flow {flow!r} has not been measured yet; ask again in a second")
         return answer(told)
@@ -119,7 +119,7 @@ def router(service: Service) -> APIRouter:
     async def history(flow: FlowName) -> Response:
         """Queue lengths over the last minutes, by the first node of each unit."""
         _files(service, flow)
-        return answer(await work.files(lambda: board.history(flow)))
+        return answer(await work.look(lambda: board.history(flow)))
 
     @routes.get("/{flow}/versions/{version}")
     async def version(flow: FlowName, version: Annotated[int, Path(ge=1, le=1 << 31)]) -> Response:
@@ -169,8 +169,7 @@ def _add_action(routes: APIRouter, service: Service, action: str) -> None:
         act,
         methods=["POST"],
         name=action,
-        summary=meanings[action],
-        operation_id=f"{action}_flow",
+        description=meanings[action],
     )
 
 

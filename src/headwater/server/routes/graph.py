@@ -12,17 +12,18 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from headwater.query.live import live_flows
-from headwater.query.sampling import latest_flow
+from headwater.query.sampling import latest_flow, query_id_of
 from headwater.server.answers import answer, as_json, table
 from headwater.server.board import unit_of
-from headwater.server.routes.common import ERRORS, Moment, given_id
-from headwater.server.sending import Event, follow, last_id
+from headwater.server.routes.common import ERRORS, TABLE, Moment, given_id
+from headwater.server.sending import Event, EventStream, follow, last_id
 
 if TYPE_CHECKING:
     from headwater.query import Store
     from headwater.query.sampling import Sample
     from headwater.server.service import Service
 
+_LAST = 1 << 62
 LOOK = 0.5
 """Seconds between two looks for a new batch."""
 FlowOf = Annotated[
@@ -63,24 +64,28 @@ def router(service: Service) -> APIRouter:
 
         return answer(await work.query(look))
 
-    @routes.get("/follow")
+    @routes.get("/follow", response_class=EventStream)
     async def following(
         request: Request,
         flow: FlowOf = None,
-        after: Annotated[int | None, Query(ge=0, description="A position.")] = None,
+        after: Annotated[int | None, Query(ge=0, le=_LAST, description="A position.")] = None,
         limit: Annotated[int, Query(ge=1, description="Vertices of a change at most.")] = 500,
     ) -> Response:
         """What each batch adds to the graph, as server-sent events named `change`."""
         begin = last_id(request, None if after is None else str(after))
-        name = await work.query(
-            lambda: flow if flow is not None else latest_flow(service.store._edges)
-        )
-        start = int(begin) if begin is not None and begin.isdigit() else None
-        if start is None:
-            start = (await work.query(lambda: service.store.sample(name, limit=1))).position
+
+        def where() -> tuple[str, int]:
+            store = service.store
+            name = flow if flow is not None else latest_flow(store._edges)
+            query_id_of(store._reader, name)
+            if begin is not None and begin.isascii() and begin.isdigit() and len(begin) < 19:
+                return name, int(begin)
+            return name, store.sample(name, limit=1).position
+
+        name, start = await work.query(where)
         return follow(service, request, _changes(service, name, start, min(limit, most)))
 
-    @routes.get("/vertex")
+    @routes.get("/vertex", responses=TABLE)
     async def vertex(
         request: Request,
         id: Annotated[str, Query(max_length=2_000)],
@@ -138,7 +143,7 @@ async def _changes(
 
 def _next(store: Store, flow: str, position: int, limit: int) -> list[dict[str, Any]]:
     """What the batches after a position added; of many at once, as one change."""
-    query_id = live_flows(store._reader)[flow].query_id
+    query_id = query_id_of(store._reader, flow)
     rows = store._reader.query(
         "SELECT seq, batch, watermark FROM batches WHERE query_id = ? AND seq > ? ORDER BY seq",
         [query_id, position],
@@ -148,10 +153,11 @@ def _next(store: Store, flow: str, position: int, limit: int) -> list[dict[str, 
     last = rows[-1]
     found = store.sample(flow, limit=limit, after=position, until=last["seq"])
     labels = store._reader.query(
-        "SELECT s.name, l.id FROM labels l JOIN sources s USING (source_no) WHERE s.flow = ? "
-        "AND l.seq > ? AND l.seq <= ? ORDER BY l.seq DESC, l.id DESC LIMIT ?",
+        "SELECT l.source_no, s.name, l.id FROM labels l JOIN sources s USING (source_no) "
+        "WHERE s.flow = ? AND l.seq > ? AND l.seq <= ? ORDER BY l.seq DESC, l.id DESC LIMIT ?",
         [flow, position, last["seq"], 4 * limit],
     )
+    steps = {source.no for source in store._catalog.sources if source.is_step}
     whole = store.sample(flow, limit=1)
     return [
         {
@@ -164,7 +170,10 @@ def _next(store: Store, flow: str, position: int, limit: int) -> list[dict[str, 
             "totals": asdict(whole.totals),
             "vertices": as_json(found.vertices)["rows"],
             "edges": as_json(found.edges)["rows"],
-            "labels": as_json(labels)["rows"],
+            "labels": [
+                {"kind": "step" if row.pop("source_no") in steps else "source", **row}
+                for row in as_json(labels)["rows"]
+            ],
             "truncated": found.vertices.num_rows < found.totals.vertices,
         }
     ]

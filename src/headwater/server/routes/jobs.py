@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from headwater.server.answers import answer, table
 from headwater.server.failures import Refused
-from headwater.server.routes.common import ERRORS
+from headwater.server.routes.common import ERRORS, TABLE
 
 if TYPE_CHECKING:
     from headwater.server.service import Service
@@ -22,7 +22,7 @@ def router(service: Service) -> APIRouter:
     routes = APIRouter(prefix="/api/jobs", tags=["jobs"], responses=ERRORS)
     work = service.work
 
-    @routes.get("")
+    @routes.get("", responses=TABLE)
     async def jobs(request: Request) -> Response:
         """The jobs whose provenance is in the store."""
         return table(request, await work.query(lambda: service.store.jobs()))

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from headwater.server.answers import answer, as_json, table
-from headwater.server.routes.common import ERRORS, Body, Limit, given_id, one_of
+from headwater.server.answers import answer, part, table
+from headwater.server.conditions import checked
+from headwater.server.routes.common import ERRORS, TABLE, Body, Limit, given_id, one_of
 
 if TYPE_CHECKING:
     from headwater.server.service import Service
@@ -30,7 +31,7 @@ class Records(Body):
     def chosen(self) -> dict[str, Any]:
         """As the store's calls take them."""
         ids = None if self.ids is None else [given_id(text) for text in self.ids]
-        return {"where": self.where, "ids": ids, "reason": self.reason}
+        return {"where": checked(self.where), "ids": ids, "reason": self.reason}
 
 
 class Erasure(Records):
@@ -45,12 +46,12 @@ def router(service: Service) -> APIRouter:
     routes = APIRouter(prefix="/api", tags=["marks"], responses=ERRORS)
     work, limits = service.work, service.settings.limits
 
-    @routes.get("/marks")
+    @routes.get("/marks", responses=TABLE)
     async def marks(request: Request) -> Response:
         """The marks, and how many records each holds by now."""
         return table(request, await work.query(lambda: service.store.marks()))
 
-    @routes.post("/marks")
+    @routes.post("/marks", status_code=201)
     async def mark(body: Records) -> Response:
         """Mark records, and so every result that holds one, now and as they come."""
         one_of(where=body.where, ids=body.ids)
@@ -58,7 +59,7 @@ def router(service: Service) -> APIRouter:
             lambda: service.store.mark(body.source, **body.chosen()), limits.replay_seconds
         )
         told = {"mark": done.number, "source": done.source, "records": done.records}
-        return answer({**told, "results": as_json(done.results.slice(0, limits.rows))}, 201)
+        return answer({**told, "results": part(done.results, limits.rows)}, 201)
 
     @routes.delete("/marks/{number}")
     async def unmark(number: Annotated[int, Path(ge=0, le=1 << 31)]) -> Response:
@@ -66,7 +67,7 @@ def router(service: Service) -> APIRouter:
         await work.query(lambda: service.store.unmark(number))
         return answer({"removed": number})
 
-    @routes.get("/marked")
+    @routes.get("/marked", responses=TABLE)
     async def marked(
         request: Request,
         sink: Annotated[str | None, Query(max_length=500)] = None,
@@ -83,7 +84,7 @@ def router(service: Service) -> APIRouter:
         chosen = {**body.chosen(), "mark": body.mark, "dry_run": body.dry_run}
         done = await work.spark(lambda: service.replays.erase(body.source, **chosen))
         told = {"source": done.source, "records": done.records, "copies": done.copies}
-        results = as_json(done.results.slice(0, limits.rows))
+        results = part(done.results, limits.rows)
         return answer({**told, "dry_run": body.dry_run, "results": results})
 
     return routes

@@ -19,7 +19,7 @@ from headwater.server.board import QUERY
 from headwater.server.permitting import require_permitted
 from headwater.server.routes.common import ERRORS, NAME, Body
 from headwater.server.routes.streams import _position, stream_events
-from headwater.server.sending import follow, last_id
+from headwater.server.sending import EventStream, follow, last_id
 
 if TYPE_CHECKING:
     from headwater.server.service import Service
@@ -59,9 +59,9 @@ def router(service: Service) -> APIRouter:
             names = [name for name in service.board.names() if name.startswith(QUERY)]
             return [_told(service, name.removeprefix(QUERY)) for name in names]
 
-        return answer({"queries": await work.files(look)})
+        return answer({"queries": await work.look(look)})
 
-    @routes.post("")
+    @routes.post("", status_code=201)
     async def register(body: Register) -> Response:
         """Register a query: its results are published from now on, or of all there is."""
 
@@ -79,7 +79,7 @@ def router(service: Service) -> APIRouter:
     @routes.get("/{query}")
     async def query(query: QueryName) -> Response:
         """A query as it is now."""
-        return answer(await work.files(lambda: _told(service, query)))
+        return answer(await work.look(lambda: _told(service, query)))
 
     @routes.delete("/{query}")
     async def unregister(
@@ -97,7 +97,7 @@ def router(service: Service) -> APIRouter:
         await work.change(done)
         return answer({"unregistered": query})
 
-    @routes.get("/{query}/follow")
+    @routes.get("/{query}/follow", response_class=EventStream)
     async def listen(
         request: Request,
         query: QueryName,
@@ -105,8 +105,8 @@ def router(service: Service) -> APIRouter:
     ) -> Response:
         """The query's results as they come, as server-sent events."""
         begin = last_id(request, after)
-        stream = (await work.files(lambda: _told(service, query)))["to"]["stream"]
-        start = await work.files(lambda: _position(service, stream, begin))
+        stream = (await work.look(lambda: _told(service, query)))["to"]["stream"]
+        start = await work.look(lambda: _position(service, stream, begin))
         return follow(service, request, stream_events(service, stream, start))
 
     return routes

@@ -17,8 +17,8 @@ from pydantic import Field
 from headwater.errors import PredicateError
 from headwater.server.answers import ARROW, answer, as_json, columns, table
 from headwater.server.failures import Refused
-from headwater.server.routes.common import ERRORS, NAME, Body, Limit, StreamName
-from headwater.server.sending import Event, follow, last_id
+from headwater.server.routes.common import ERRORS, NAME, TABLE, Body, Limit, StreamName
+from headwater.server.sending import Event, EventStream, follow, last_id
 from headwater.server.service import PRODUCER
 from headwater.streams import StreamError
 from headwater.streams.json_events import fitted
@@ -66,9 +66,9 @@ def router(service: Service) -> APIRouter:
             found = streams.describe_all(intervals=intervals, interval=interval)
             return [described(service, each) for each in found]
 
-        return answer({"streams": await work.files(look)})
+        return answer({"streams": await work.look(look)})
 
-    @routes.post("")
+    @routes.post("", status_code=201)
     async def declare(body: Declare) -> Response:
         """Declare a stream."""
 
@@ -84,7 +84,7 @@ def router(service: Service) -> APIRouter:
 
         return answer(await work.files(make), 201)
 
-    @routes.get("/follow")
+    @routes.get("/follow", response_class=EventStream)
     async def follow_all(
         request: Request, intervals: Intervals = 30, interval: Interval = 1.0
     ) -> Response:
@@ -96,7 +96,7 @@ def router(service: Service) -> APIRouter:
         stream: StreamName, intervals: Intervals = 30, interval: Interval = 1.0
     ) -> Response:
         """A stream as it is now."""
-        told = await work.files(
+        told = await work.look(
             lambda: streams.describe(stream, intervals=intervals, interval=interval)
         )
         return answer(described(service, told))
@@ -152,7 +152,7 @@ def router(service: Service) -> APIRouter:
 
         return answer(await work.files(done))
 
-    @routes.get("/{stream}/events")
+    @routes.get("/{stream}/events", responses=TABLE)
     async def events(
         request: Request,
         stream: StreamName,
@@ -162,14 +162,14 @@ def router(service: Service) -> APIRouter:
     ) -> Response:
         """Some events of a stream, and the position to go on from."""
         most = min(limit, service.settings.limits.rows)
-        rows, place = await work.files(lambda: _read(service, stream, after, most, newest))
+        rows, place = await work.look(lambda: _read(service, stream, after, most, newest))
         return table(request, rows, ids=(), after=place, position=place)
 
-    @routes.get("/{stream}/follow")
+    @routes.get("/{stream}/follow", response_class=EventStream)
     async def follow_events(request: Request, stream: StreamName, after: Place = None) -> Response:
         """The events of a stream as they come, as server-sent events; ids are positions."""
         begin = last_id(request, after)
-        start = await work.files(lambda: _position(service, stream, begin))
+        start = await work.look(lambda: _position(service, stream, begin))
         return follow(service, request, stream_events(service, stream, start))
 
     @routes.get("/{stream}/letters")
@@ -179,7 +179,7 @@ def router(service: Service) -> APIRouter:
         def look() -> list[dict[str, Any]]:
             return list(streams.letters(stream).read())[-min(limit, 1_000) :]
 
-        return answer({"letters": await work.files(look)})
+        return answer({"letters": await work.look(look)})
 
     return routes
 
