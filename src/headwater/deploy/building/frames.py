@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -316,9 +317,22 @@ class Frames:
         self._take(name, frame, kept, delay)
 
     def _take(self, name: str, frame: Frame, time: str | None, delay: str | None) -> None:
+        if self._is_inner(name) and not self._is_named(frame):
+            with suppress(FlowError):  # what others use already keeps its name
+                frame = frame.named(name)
         self._frames[name] = frame
         self._times[name] = time
         self._delays[name] = delay
+
+    def _is_inner(self, name: str) -> bool:
+        """Whether a node is a step of the flow; an end is a sink of its name."""
+        node = self._composition.nodes.get(name)
+        ends = {end.node for end in self._piece.outputs}
+        return node is not None and node.kind not in ("source", "sink") and name not in ends
+
+    def _is_named(self, frame: Frame) -> bool:
+        """Whether rows are those of a node, which a replay shows under its name."""
+        return frame.step in self.flow._named or frame.step in self.flow.sources
 
 
 def _position() -> Column:
