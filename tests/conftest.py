@@ -28,7 +28,7 @@ os.environ["TZ"] = "UTC"
 
 
 LONGEST = (
-    *("restart", "live", "random_flows", "operators", "replay", "deploy", "query"),
+    *("page", "restart", "live", "random_flows", "operators", "replay", "deploy", "query"),
     *("examples", "weather"),
 )
 """Folders whose files take longest: they go first, or a process is left with one at the end."""

@@ -67,6 +67,9 @@ class Running:
     reports: pa.Table
     token: str = TOKEN
     traffic: LiveTraffic | None = None
+    cars: int = 0
+    reserved: datetime | None = None
+    """Up to when reports were made by `standing`: earlier ones may come too late."""
 
     def drive(self) -> None:
         """Let traffic go on from where the stream ends."""
@@ -82,27 +85,42 @@ class Running:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """A while without traffic, from when all of it so far has been seen to."""
+        """A while without traffic: what is alive stays so."""
         self.halt()
         try:
-            self._settle()
             yield
         finally:
             self.drive()
 
-    def _settle(self, calm: float = 2.0, most: float = 90) -> None:
-        begun, since, before = time.monotonic(), 0.0, None
-        while time.monotonic() - since < calm:
-            time.sleep(0.2)
-            stream = self.get("/streams/reports")
-            flows = self.get("/graph/flows")["flows"]
-            flow = next(one for one in flows if one["deployed"] == "traffic")
-            behind = any(one["lag"] for one in stream["consumers"])
-            # The batch after the last events has a watermark five seconds before them.
-            behind |= moment(flow["watermark"]) < moment(stream["last_time"]) - timedelta(seconds=6)
-            if behind or flow["position"] != before:
-                before, since = flow["position"], time.monotonic()
-            assert time.monotonic() < begun + most, f"traffic is not worked off: {flow}"
+    def standing(self) -> list[dict[str, Any]]:
+        """Reports of a car of its own: four in which it stands, and one of another car.
+
+        They come after all reports so far. With the last one the window of the four closes, which
+        gives an alert, while the fourth is in windows that are still open.
+        """
+        last = self.get("/streams/reports")["last_event"]
+        newest = moment(last["ts"])
+        begun = max(newest, self.reserved or newest) + timedelta(seconds=1)
+        self.reserved = begun + timedelta(seconds=140)
+        self.cars += 1
+        car = {**last, "vid": 1_000_000 + self.cars, "speed": 0, "pos": 1234}
+        times = [begun + timedelta(seconds=at) for at in (0, 30, 60, 90, 140)]
+        made = [
+            {**car, "tid": 1_000_000 + 10 * self.cars + n, "ts": at.isoformat()}
+            for n, at in enumerate(times)
+        ]
+        made[-1]["vid"] += 500_000
+        return made
+
+    def stand(self) -> dict[str, Any]:
+        """Publish them; the fourth, which is alive until traffic goes on."""
+        made = self.standing()
+        columns = [{**row, "ts": moment(row["ts"])} for row in made]
+        self.streams.publish(
+            "reports", pa.Table.from_pylist(columns, self.reports.schema), consent=True
+        )
+        self.wait("/results", lambda t: t["rows"], sink="stopped", where=f"vid = {made[0]['vid']}")
+        return made[3]
 
     def get(self, path: str, **parameters: Any) -> Any:
         """What the REST API says at a path below /api."""
