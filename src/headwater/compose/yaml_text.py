@@ -19,6 +19,8 @@ try:
 except ImportError:  # PyYAML without libyaml: slower, the same otherwise
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
+_DEEPEST = 100
+"""Levels that a flow file has at most."""
 _SPARE = 10_000
 """Values that aliases may add. Without them a text has no more values than characters."""
 
@@ -65,11 +67,12 @@ def load(text: str, file: str | None) -> Read:
     if text.lstrip().startswith("{"):
         try:
             told = Read(json.loads(text))
-        except ValueError:
+        except (ValueError, RecursionError):
             pass  # YAML may begin with a brace too
         else:
             return _with_lines(told, text)
     try:
+        _require_flat(text)
         loader = _Loader(text)
         try:
             tree = loader.get_single_node()
@@ -99,9 +102,22 @@ class _TooLarge(ValueError):
     pass
 
 
+def _require_flat(text: str) -> None:
+    """Refuse what is nested so deeply that libyaml, which recurses, would end the process."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                raise _TooLarge("this is nested too deeply to be a flow")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
 def _with_lines(told: Read, text: str) -> Read:
     """JSON is nearly YAML: its lines are YAML's where that can be read."""
     try:
+        _require_flat(text)
         loader = _Loader(text)
         try:
             tree = loader.get_single_node()
@@ -151,7 +167,12 @@ def _scalar(node: Any) -> Any:
         case "null":
             return None
         case "int":
-            return int(text, 16) if text.lower().startswith("0x") else int(text)
+            try:
+                return int(text, 16) if text.lower().startswith("0x") else int(text)
+            except ValueError as error:  # Python reads so many digits and no more
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a number of too many digits", node.start_mark
+                ) from error
         case "float":
             return float(text)
         case "str":

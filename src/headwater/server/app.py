@@ -12,6 +12,7 @@ import headwater as hw
 from headwater.server import failures, pages
 from headwater.server.guard import CHECKS, READING, Guard
 from headwater.server.routes import flows, graph, jobs, marks, queries, results, streams, system
+from headwater.server.routes.common import ERRORS
 
 if TYPE_CHECKING:
     from headwater.server.service import Service
@@ -65,5 +66,9 @@ def described(app: FastAPI) -> dict[str, Any]:
             reading = method.upper() in READING or path in CHECKS
             # Reading needs it only where the service was started so.
             operation["security"] = [*([{}] if reading else []), {"token": []}]
+            # Errors are JSON, whatever form the answer itself has.
+            for status in map(str, ERRORS):
+                (content,) = operation["responses"][status]["content"].values()
+                operation["responses"][status]["content"] = {"application/json": content}
     app.openapi_schema = told
     return told

@@ -47,6 +47,8 @@ FUNCTIONS = frozenset(
 )
 """Functions and signs that are taken: none makes more of what it is given."""
 _MADE = "ARRAY_CONSTRUCTOR"
+_BRACKETS = 200
+"""What DuckDB's parser takes to find that many of them are not closed grows with their cube."""
 
 
 def checked(where: str | None) -> str | None:
@@ -63,6 +65,8 @@ def checked(where: str | None) -> str | None:
         return None
     if "\0" in where:
         raise PredicateError("a condition is a line of text, without zero bytes")
+    if sum(map(where.count, "([{")) > _BRACKETS:
+        raise PredicateError(f"a condition has {_BRACKETS} brackets at most")
     for part in _parts(parsed(where)):
         kind = part.get("class")
         if kind in ("SUBQUERY", "WINDOW") or str(part.get("type", "")).endswith("_NODE"):

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import yaml
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from pydantic import Field
@@ -17,10 +18,13 @@ from headwater.compose.difference import difference
 from headwater.compose.evidence import last_events
 from headwater.compose.layout import layout, layout_of
 from headwater.compose.planning import deployable
+from headwater.compose.violations import Violation
 from headwater.errors import HeadwaterError, UnknownName
 from headwater.runtimes.jobs import JobQueue
 from headwater.server.answers import answer
-from headwater.server.board import EVERY, document
+from headwater.server.board import EVERY
+from headwater.server.board import document as document_of
+from headwater.server.failures import Refused
 from headwater.server.permitting import code_of, refusals, require_permitted
 from headwater.server.routes.common import ERRORS, NAME, Body, FlowName
 from headwater.server.sending import Event, EventStream, follow
@@ -29,8 +33,10 @@ if TYPE_CHECKING:
     from headwater.deploy.records import DeploymentFiles
     from headwater.server.service import Service
 
-TEXT = 1 << 20
+TEXT = 1 << 18
 """Characters of a flow file at most."""
+NODES = 1_000
+"""Nodes of a flow at most."""
 
 
 class FlowText(Body):
@@ -75,9 +81,11 @@ def router(service: Service) -> APIRouter:
         return answer(await work.look(lambda: _check(service, body.text)))
 
     @routes.post("/write")
-    async def write(body: Document) -> Response:
+    async def write(request: Request, body: Document) -> Response:
         """The flow file of a document."""
-        return answer({"text": await work.look(lambda: forms.written(body.document))})
+        if len(await request.body()) > TEXT:
+            raise Refused(413, f"a flow has {TEXT:,} characters at most", "TooLarge")
+        return answer({"text": await work.look(lambda: _written(body.document))})
 
     @routes.get("/kinds")
     async def kinds() -> Response:
@@ -184,7 +192,23 @@ def _acted(service: Service, flow: str, action: str) -> dict[str, Any]:
     return _done(deployment.files, before, time.perf_counter() - begun)
 
 
+def _written(document: dict[str, Any]) -> str:
+    _require_few(document)
+    try:
+        return forms.written(document)
+    except (RecursionError, yaml.YAMLError) as error:
+        raise CompositionError([Violation("shape", "this can't be a flow file")]) from error
+
+
+def _require_few(document: dict[str, Any] | None) -> None:
+    """Refuse what would keep a thread busy: what is looked at grows faster than nodes do."""
+    nodes = None if document is None else document.get("nodes")
+    if isinstance(nodes, dict | list) and len(nodes) > NODES:
+        raise CompositionError([Violation("shape", f"a flow has {NODES:,} nodes at most")])
+
+
 def _deploy(service: Service, body: Deploy) -> dict[str, Any]:
+    _require_few(forms.document(body.text))
     composition = Composition.parse(body.text)
     require_permitted(composition, service.settings)
     deployable(composition)
@@ -214,7 +238,9 @@ def _check(service: Service, text: str) -> dict[str, Any]:
         ("flow", "plan", "layout", "document", "yaml", "difference", "last_events")
     )
     try:
-        told["document"] = forms.document(text)
+        document = forms.document(text)
+        _require_few(document)
+        told["document"] = document
         composition = Composition.parse(text)
     except CompositionError as error:
         if told["document"] is not None:
@@ -260,7 +286,7 @@ def _flow(service: Service, flow: str) -> dict[str, Any]:
         "version": state["version"],
         "wanted": state["wanted"],
         "text": composition.to_yaml(),
-        "document": document(files, version),
+        "document": document_of(files, version),
         "plan": plan.as_json(),
         "layout": layout(plan),
         "versions": [_change(files, number) for number in files.versions()[-200:]],

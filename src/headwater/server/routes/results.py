@@ -184,7 +184,18 @@ def router(service: Service) -> APIRouter:
         """Compute a result again from its records alone, and compare."""
         return answer(await work.spark(lambda: _replayed(service.replays, body)))
 
-    @routes.get("/export")
+    @routes.get(
+        "/export",
+        responses={
+            200: {
+                "description": "The file.",
+                "content": {
+                    "application/json": {"schema": {"type": "object"}},
+                    "text/plain": {"schema": {"type": "string"}},
+                },
+            }
+        },
+    )
     async def export(
         format: Literal["prov-json", "prov-n", "dot", "graphml", "openlineage"] = "prov-json",
         sink: Maybe = None,

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from headwater.streams import Batch, Description
 
 LINES = ("application/x-ndjson", "application/jsonl", "application/json-lines")
+MOST = 10_000_000
+"""Events of one request at most: columns of nothing take no bytes, however long."""
 EVERY = 2.0
 """Seconds between two looks at all streams."""
 LOOK = 0.2
@@ -205,7 +207,7 @@ def _events(body: bytes, kind: str, schema: pa.Schema, stream: str) -> pa.Table:
     """What was sent, as a table of the stream's columns; all of it, or an error."""
     try:
         if kind == ARROW:
-            return pa.ipc.open_stream(io.BytesIO(body)).read_all()
+            return _arrow(body)
         if kind in LINES:
             told = [json.loads(line) for line in body.splitlines() if line.strip()]
         elif kind == "application/json":
@@ -214,10 +216,13 @@ def _events(body: bytes, kind: str, schema: pa.Schema, stream: str) -> pa.Table:
         else:
             known = ", ".join((*_BODIES, *LINES[1:]))
             raise Refused(415, f"{kind!r} can't be published; send one of {known}", "Type")
-    except (ValueError, RecursionError, pa.ArrowException) as error:
+    except (ValueError, RecursionError, OSError, MemoryError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())[:200]
         raise PredicateError(f"what was sent can't be read as {kind}: {reason}") from error
-    rows, reasons = fitted(told, schema)
+    try:
+        rows, reasons = fitted(told, schema)
+    except UnicodeError as error:
+        raise PredicateError("a text has half a character in it (a lone surrogate)") from error
     known_names = set(schema.names)
     for place, event in enumerate(told):
         if isinstance(event, dict) and not event.keys() <= known_names:
@@ -228,6 +233,19 @@ def _events(body: bytes, kind: str, schema: pa.Schema, stream: str) -> pa.Table:
         more = "" if len(reasons) == 1 else f" (and {len(reasons) - 1:,} others)"
         raise PredicateError(f"event {place} does not fit stream {stream!r}: {reason}{more}")
     return rows
+
+
+def _arrow(body: bytes) -> pa.Table:
+    """Events as Arrow, looked through: what others made may point beyond its end."""
+    batches, count = [], 0
+    with pa.ipc.open_stream(io.BytesIO(body)) as stream:
+        for batch in stream:
+            count += batch.num_rows
+            if count > MOST:
+                raise ValueError(f"more than {MOST:,} events at once")
+            batch.validate(full=True)
+            batches.append(batch)
+        return pa.Table.from_batches(batches, stream.schema)
 
 
 def _position(service: Service, stream: str, text: str | None) -> Position:
