@@ -70,6 +70,8 @@ def load(text: str, file: str | None) -> Read:
         except (ValueError, RecursionError):
             pass  # YAML may begin with a brace too
         else:
+            if _is_deep(told.value):
+                raise _unread("this is nested too deeply to be a flow", file, None)
             return _with_lines(told, text)
     try:
         _require_flat(text)
@@ -100,6 +102,18 @@ def _unread(text: str, file: str | None, line: int | None) -> CompositionError:
 
 class _TooLarge(ValueError):
     pass
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST + 1):
+        lists = (each for each in level if isinstance(each, dict | list))
+        level = [
+            one for each in lists for one in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _require_flat(text: str) -> None:
