@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.query import records
 from headwater.query.columns import Own, fixed
@@ -61,7 +60,7 @@ def origins(
         if not part.num_rows:
             continue
         ids = part["source_id"].to_numpy()
-        near = pc.max(part["seq"]).as_py()
+        near = part["seq"].to_numpy()
         if source.is_step and own:
             known = found.rows_of_step(sink, source, part["result_id"].to_numpy(), ids)
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from headwater.errors import UnsupportedError
 from headwater.query import records
 from headwater.query.columns import FIXED
 from headwater.query.results import ask, view
-from headwater.store.among import among
+from headwater.store.among import FEW, among
 from headwater.store.batch import ID, SEQ, TIME
 from headwater.store.compaction import COMPACTED
 
@@ -89,14 +90,19 @@ class Edges:
             return _ordered([stored, self._replayed(sink, chosen.filter(pc.invert(has)))])
         columns = "SELECT e.result_id, e.source_no, e.source_id, e.seq FROM edges e"
         order = "ORDER BY e.result_id, e.source_no, e.source_id"
-        if selection.ids is not None and len(selection.ids) == 1:
-            # A known batch as a constant reads one or two row groups; a join reads them all.
-            seq = self._batch_of(sink, selection)
-            return self.reader.query(
-                f"{columns} WHERE e.seq = {seq} AND e.sink_no = {sink.no} "
-                f"AND e.result_id = ? {order}",
-                [selection.ids[0]],
+        if selection.ids is not None and 0 < len(selection.ids) <= FEW:
+            # Known batches as constants read a few row groups; a join reads them all.
+            batches = self._batches_of(sink, selection)
+            if not batches:
+                return _OF_RESULTS.empty_table()
+            seqs, params = among(batches)
+            ids, more = among(selection.ids)
+            edges = self.reader.query(
+                f"{columns} WHERE e.seq {seqs} AND e.sink_no = {sink.no} AND e.result_id {ids}",
+                [*params, *more],
             )
+            # A few edges are sorted faster here than by a plan.
+            return _ordered([edges])
         condition, params = selection.sql()
         chosen = f"SELECT result_id, {SEQ} FROM {view(sink)} WHERE {condition}"
         return ask(
@@ -114,11 +120,14 @@ class Edges:
         params = params * 2
         columns = "source_id, sink_no, result_id, seq"
         condition = f"source_no = {source.no} AND source_id {match}"
+        order = " ORDER BY ALL" if len(ids) > 1 else ""
         stored = self.reader.query(
             f"SELECT {columns} FROM edges_by_record WHERE {condition} AND seq <= {upto} UNION ALL "
-            f"SELECT {columns} FROM edges WHERE {condition} AND seq > {upto} ORDER BY ALL",
+            f"SELECT {columns} FROM edges WHERE {condition} AND seq > {upto}{order}",
             params,
         )
+        if not order:
+            stored = stored.sort_by([(name, "ascending") for name in _OF_RECORDS.names])
         lazy = [sink for sink in sinks if sink.is_lazy]
         if not lazy:
             return stored
@@ -127,23 +136,26 @@ class Edges:
             [(name, "ascending") for name in _OF_RECORDS.names]
         )
 
-    def _batch_of(self, sink: Sink, selection: Selection) -> int:
-        """The batch of one result, if the selection has it; 0 if it has not."""
+    def _batches_of(self, sink: Sink, selection: Selection) -> list[int]:
+        """The batches of some results, of those that the selection has."""
         assert selection.ids is not None
-        (result,) = selection.ids
+        wanted, found = set(selection.ids), set[int]()
         if not selection.filters:
             upto = self._upto()
+            match, params = among(selection.ids)
             known = self.reader.query(
-                f"SELECT seq FROM results_by_id WHERE sink_no = {sink.no} AND result_id = ? "
-                f"UNION ALL SELECT {SEQ} FROM result_{sink.no} WHERE {SEQ} > {upto} AND {ID} = ?",
-                [result, result],
+                f"SELECT result_id, seq FROM results_by_id WHERE sink_no = {sink.no} "
+                f"AND result_id {match} UNION ALL SELECT {ID}, {SEQ} FROM result_{sink.no} "
+                f"WHERE {SEQ} > {upto} AND {ID} {match}",
+                params * 2,
             )
-            if known.num_rows:
-                return int(known[0][0].as_py())
-        condition, params = selection.sql()
-        chosen = f"SELECT {SEQ} FROM {view(sink)} WHERE {condition}"
-        found: list[int] = ask(self.reader, chosen, params, selection)[SEQ].to_pylist()
-        return found[0] if found else 0
+            found = set(known["seq"].to_pylist())
+            wanted -= set(known["result_id"].to_pylist())
+        if wanted:
+            condition, params = replace(selection, ids=tuple(wanted)).sql()
+            chosen = f"SELECT {SEQ} FROM {view(sink)} WHERE {condition}"
+            found |= set(ask(self.reader, chosen, params, selection)[SEQ].to_pylist())
+        return sorted(found)
 
     def _upto(self) -> int:
         """Up to which batch edges are sorted, as it was a moment ago.

@@ -22,28 +22,26 @@ if TYPE_CHECKING:
     from headwater.store.reader import Reader
 
 NEAR = (2, 32)  # batches back
+MANY = 64  # batches whose results' records are looked for in all at once
 Ids = npt.NDArray[np.int64]
 
 
 def found(
-    reader: Reader, source: Source, ids: Ids, *, own: bool = True, near: int | None = None
+    reader: Reader, source: Source, ids: Ids, *, own: bool = True, near: Ids | None = None
 ) -> pa.Table:
     """The records that exist among `ids`: `__hw_id`, `__hw_time`, then own columns if asked.
 
     One whose contents were erased is not found, and not read again from its source.
-    `near` is given for records that reached a result, and so must exist: the batch (`seq`) of
-    that result.
+    `near` is given for records that reached results, and so must exist: the batches (`seq`) of
+    these results.
     """
     ids = np.unique(ids)
     tables = []
     # Records mostly come shortly before their results, and a span of batches is found without
     # reading the rest: so look there first, and further back only for what is not there.
     spans = ["true"]
-    if near is not None:
-        starts = [near - step for step in NEAR]
-        spans = [f"{SEQ} BETWEEN {starts[0]} AND {near}"]
-        spans += [f"{SEQ} >= {low} AND {SEQ} < {high}" for high, low in pairwise(starts)]
-        spans += [f"({SEQ} < {starts[-1]} OR {SEQ} > {near})"]
+    if near is not None and len(near):
+        spans = _spans(np.unique(near))
     for span in spans if source.kept else ():
         if len(ids):
             kept = _kept(reader, source, ids, own, span)
@@ -62,6 +60,21 @@ def found(
         [pa.table([table[c.name].cast(c.type) for c in schema], schema=schema) for table in tables]
         or [schema.empty_table()]
     )
+
+
+def _spans(near: Ids) -> list[str]:
+    """Batches to look in, one piece after the other, as SQL: shortly before those of results."""
+    latest = int(near[-1])
+    if len(near) > MANY:
+        return ["true"]
+    close = np.unique(near[:, None] - np.arange(NEAR[0] + 1))
+    first = f"{SEQ} IN ({', '.join(map(str, close))})"
+    if len(near) > 1:
+        return [first, f"{SEQ} NOT IN ({', '.join(map(str, close))})"]
+    starts = [latest - step for step in NEAR]
+    spans = [f"{SEQ} BETWEEN {starts[0]} AND {latest}"]
+    spans += [f"{SEQ} >= {low} AND {SEQ} < {high}" for high, low in pairwise(starts)]
+    return [*spans, f"({SEQ} < {starts[-1]} OR {SEQ} > {latest})"]
 
 
 def beside(table: pa.Table, ids: Ids) -> pa.Table:

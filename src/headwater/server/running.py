@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,8 @@ def serving(service: Service, made: socket.socket) -> Iterator[str]:
         limit_concurrency=None,
         h11_max_incomplete_event_size=64 << 10,
     )
+    # Threads that compute hold the interpreter for 5 ms else, and each answer waits for several.
+    sys.setswitchinterval(0.001)
     server = _Server(config)
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve([made])), name="headwater-serve", daemon=True

@@ -1,4 +1,4 @@
-"""Ids in a condition of SQL: a few stand in it, many are a parameter."""
+"""Ids in a condition of SQL: a few are parameters each, many are one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def among(ids: npt.NDArray[np.int64] | Sequence[int]) -> tuple[str, list[object]
     """What stands behind a column to say that it is one of some ids, and the parameters.
 
     >>> among([7]), among([7, 9])
-    (('= ?', [7]), ('IN (7, 9)', []))
+    (('= ?', [7]), ('IN (?, ?)', [7, 9]))
     """
     if len(ids) == 1:
         return "= ?", [int(ids[0])]
     if 1 < len(ids) <= FEW:
-        return f"IN ({', '.join(str(int(each)) for each in ids)})", []
+        return f"IN ({', '.join('?' * len(ids))})", [int(each) for each in ids]
     return "IN (SELECT unnest(?::BIGINT[]))", [[int(each) for each in ids]]

@@ -63,7 +63,7 @@ class LocalReader:
             cursor = self._open().cursor()
             self._using += 1
         try:
-            return select(cursor, sql, params)
+            return select(cursor, sql, params, writable=False)
         finally:
             with self._free:
                 self._using -= 1

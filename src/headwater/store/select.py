@@ -30,15 +30,25 @@ class Closed(Exception):
     """The database was closed meanwhile: ask whoever has it now."""
 
 
-def select(cursor: duckdb.DuckDBPyConnection, sql: str, params: Sequence[object] = ()) -> pa.Table:
-    """The rows of one SELECT, run in a read-only transaction; closes the cursor."""
+def select(
+    cursor: duckdb.DuckDBPyConnection,
+    sql: str,
+    params: Sequence[object] = (),
+    *,
+    writable: bool = True,
+) -> pa.Table:
+    """The rows of one SELECT, run in a read-only transaction; closes the cursor.
+
+    A database that is not `writable` needs no such transaction.
+    """
     try:
         require_time()
         statements = duckdb.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise QueryFailed("only one SELECT can be asked of a store")
         with timing.watched(cursor):
-            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            if writable:
+                cursor.execute("BEGIN TRANSACTION READ ONLY")
             if params:
                 # Mostly a look-up of a few rows: a relation would be planned twice for them.
                 return cursor.execute(statements[0], list(params)).to_arrow_table()
