@@ -1,9 +1,10 @@
 // What a flow can be made of: the kinds of nodes, and the streams that there are, with their rates.
 
 import { fill, h } from "../dom.js";
-import { ago, rate } from "../format.js";
+import { rate } from "../format.js";
 import { family, kindIcon } from "../parts/kinds.js";
 import { sparkline } from "../parts/sparkline.js";
+import { recent } from "../parts/times.js";
 
 const GROUPS = [
   ["In and out", ["source", "static", "sink"]],
@@ -24,7 +25,7 @@ export function kindList(kinds, add) {
         h("span", { class: "words" }, h("strong", null, name), h("span", null, kinds.get(name).doc)))))))));
 }
 
-const since = (at) => (Date.now() - new Date(at) < 2_000 ? "just now" : ago(at));
+const since = (at) => (Date.now() - new Date(at) < 2_000 ? "just now" : recent(at));
 
 const STATES = { live: "good", idle: "none", stopped: "warn", unreachable: "bad" };
 

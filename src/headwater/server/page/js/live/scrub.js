@@ -13,7 +13,7 @@ export function scrub({ went }) {
   const back = h("button", { class: "button icon small", type: "button", title: "One batch back", "aria-label": "One batch back" }, "‹");
   const on = h("button", { class: "button icon small", type: "button", title: "One batch on", "aria-label": "One batch on" }, "›");
   const now = h("button", { class: "button small", type: "button" }, icon("play", 11), "Now");
-  const bar = h("div", { class: "scrub", hidden: true }, back, h("div", { class: "track" }, bars, slider), on, said, now);
+  const bar = h("div", { class: "scrub", hidden: true }, back, h("div", { class: "track", title: "The batches so far; a bar is as high as its results are many" }, bars, slider), on, said, now);
   let list = [];
   let at = null;
   const tell = calmly(90, (mark) => went(mark));
@@ -48,7 +48,7 @@ export function scrub({ went }) {
 
   function draw() {
     // One batch with very many, as when a flow catches up, does not flatten the others.
-    const most = Math.max(1, list.map((one) => one.results).sort((a, b) => a - b)[Math.floor(list.length * 0.97)] ?? 1);
+    const most = Math.max(1, list.map((one) => one.results).sort((a, b) => a - b)[Math.floor((list.length - 1) * 0.9)] ?? 1);
     const width = 100 / Math.max(1, list.length);
     bars.replaceChildren(s("path", { d: list.map((one, n) => `M${(n * width).toFixed(2)} 20v${(-20 * Math.min(1, one.results / most)).toFixed(1)}h${(width * 0.8).toFixed(2)}V20Z`).join("") }));
   }

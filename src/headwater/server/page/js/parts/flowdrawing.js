@@ -5,7 +5,8 @@ import { compact, number } from "../format.js";
 import { family, kindPath } from "./kinds.js";
 
 export const WIDTH = 164;
-const GAP = 84;
+const GAP = 84; // for names of streams and ports on edges
+const NARROW = 68; // for rates alone
 const MARGIN = 30;
 const TALL = 86;
 const SHORT = 50;
@@ -13,11 +14,13 @@ const SHORT = 50;
 /** Pixels of a layout: boxes are taller where they show what is measured. */
 export function geometry(layout, live) {
   const high = live ? TALL : SHORT;
-  const across = WIDTH + GAP;
+  const named = layout.edges?.some((edge) => edge.stream || edge.output || edge.port !== edge.from);
+  const gap = named ? GAP : NARROW;
+  const across = WIDTH + gap;
   const down = high + 46;
   return {
     high,
-    width: Math.max(layout.width, 1) * across - GAP + 2 * MARGIN,
+    width: Math.max(layout.width, 1) * across - gap + 2 * MARGIN,
     height: Math.max(layout.height, 1) * down - (down - high) + 2 * MARGIN,
     left: (x) => MARGIN + x * across,
     middle: (y) => MARGIN + y * down + high / 2,
@@ -58,7 +61,7 @@ export function box({ name, kind, cardinality, note, wrong, outputs, place, high
     s("g", { class: "fg-icon", transform: "translate(16 17)" }, kindPath(kind)),
     s("text", { class: "fg-name", x: 48, y: 22 }, cut(name, wrong.length ? 14 : 16)),
     s("text", { class: "fg-small", x: 48, y: 38 }, cut(note ? `${kind} · ${note}` : kind, cardinality ? 15 : 20)),
-    cardinality && s("text", { class: "fg-small fg-ratio", x: WIDTH - 10, y: 38, "text-anchor": "end" }, `×${cardinality === "unknown" ? "?" : cardinality}`),
+    cardinality && cardinality !== "unknown" && s("text", { class: "fg-small fg-ratio", x: WIDTH - 10, y: 38, "text-anchor": "end" }, `×${cardinality}`),
     live && [s("path", { class: "fg-rule", d: `M1 49.5H${WIDTH - 1}` }), rate, queue, shape, word],
     wrong.length > 0 && s("g", { class: "fg-mark", transform: `translate(${WIDTH - 16} 17)` },
       s("path", { d: "M0-8 8.5 7H-8.5Z" }), s("text", { y: 5, "text-anchor": "middle" }, "!")));

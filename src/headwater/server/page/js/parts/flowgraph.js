@@ -12,7 +12,8 @@ import { fill, h, s } from "../dom.js";
 import { box, frame, geometry, healthOf, line, WIDTH } from "./flowdrawing.js";
 import { dragging } from "./flowdrag.js";
 
-const LEAST = 0.6; // what can still be read
+const LEAST = 0.65; // what can still be read
+const USUAL = 0.85; // where it has to be scrolled anyway
 const STEPS = [0.35, 0.5, 0.7, 0.85, 1, 1.25, 1.5, 2];
 
 export function flowGraph(given) {
@@ -201,12 +202,12 @@ export function flowGraph(given) {
 
   // --- size ---------------------------------------------------------------------------------
 
-  const fitting = (least = LEAST) => Math.min(1, Math.max(least, (scroll.clientWidth || size.width) / size.width));
+  const whole = () => Math.min(1, (scroll.clientWidth || size.width) / size.width);
+  const fitting = () => (whole() < LEAST ? USUAL : whole());
 
   /** All of it in sight, however small; where it can be read, also after the window has another size. */
   function fit() {
-    const small = fitting(STEPS[0]);
-    scaled(small < LEAST ? small : null);
+    scaled(whole() < LEAST ? Math.max(whole(), STEPS[0]) : null);
   }
 
   function scaled(wanted) {

@@ -1,6 +1,6 @@
 // Tables: a head that stays, its own scroll bar, rows for keyboard and mouse, cells cut at a length.
 //
-//   table({columns: [{name, type, label?, show?, class?}], rows, key?, onRow?, href?, actions?, caption, more?, note?})
+//   table({columns: [{name, type, label?, about?, show?, class?}], rows, key?, onRow?, href?, actions?, caption, more?, note?})
 //
 // `onRow(row)` makes rows selectable (Enter, space, arrows; c copies the row). `href(row)` gives rows an address: the first
 // cell is a link, a click anywhere follows it. `actions(row)` fills a last cell. `more()` (a promise) is behind a button.
@@ -23,7 +23,7 @@ export function table({ columns, rows = [], key, onRow, href, actions, caption, 
   const body = h("tbody");
   const foot = h("div", { class: "table-foot" });
   const head = columns.map((column) =>
-    h("th", { scope: "col", class: isNumber(column.type) && !isId(column.name) && "right", title: column.type }, column.label ?? column.name));
+    h("th", { scope: "col", class: isNumber(column.type) && !isId(column.name) && "right", title: column.about ?? column.type }, column.label ?? column.name));
   if (actions) head.push(h("th", { scope: "col" }, h("span", { class: "sr-only" }, "Actions")));
   const picks = Boolean(onRow || href);
   // Rows that can be picked take the focus themselves, and arrows scroll from there.

@@ -54,12 +54,19 @@ function verdict(told) {
 /** The steps with the result itself at their end, each with its rows and what it was made from. */
 function whole(told, sink) {
   const name = sink.split("/").at(-1);
-  const last = { step: name, kind: "result", describe: "what was delivered", columns: Object.keys(told.stored).map((one) => ({ name: one })), rows: [told.stored], inputs: [told.steps.at(-1).step] };
+  const last = { step: name, kind: "result", describe: "what was delivered", columns: typed(told), rows: [told.stored], inputs: [told.steps.at(-1).step] };
   const all = told.steps.some((one) => one.kind === "sink") ? told.steps : [...told.steps, last];
   return all.map((one) => {
     const { columns: given, rows } = Array.isArray(one.rows) ? one : one.rows;
     return { ...one, columns: given, rows, total: one.count ?? rows.length };
   });
+}
+
+/** The result's columns; what type they have is known of the step before it. */
+function typed(told) {
+  const before = told.steps.at(-1);
+  const types = new Map((before.columns ?? before.rows.columns ?? []).map((one) => [one.name, one.type]));
+  return Object.keys(told.stored).map((name) => ({ name, type: types.get(name) }));
 }
 
 /** How far each step is from the result: the longest way. */
