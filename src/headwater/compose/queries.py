@@ -8,6 +8,8 @@ from typing import Any
 
 from headwater.compose.cardinality import FEWER, ONE, UNKNOWN, Cardinality
 
+_DEEP = "is nested too deeply to be read"
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -49,6 +51,8 @@ def query_of(text: str) -> Query:
         trees = [tree for tree in parse(text, read="spark") if tree is not None]
     except SqlglotError as error:
         return Query(wrong=f"can't be read: {_first_line(error)}")
+    except RecursionError:
+        return Query(wrong=_DEEP)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         return Query(wrong="is one SELECT")
     tree = trees[0]
@@ -109,6 +113,8 @@ def expression_of(text: str) -> Expression:
         tree = parse_one(text, read="spark")
     except SqlglotError as error:
         return Expression(wrong=_first_line(error))
+    except RecursionError:
+        return Expression(wrong=_DEEP)
     inner = {name.name for each in tree.find_all(exp.Lambda) for name in each.expressions}
     return Expression(tuple(dict.fromkeys(_roots(tree, inner))))
 

@@ -6,9 +6,11 @@ is somebody else's: it has operators, and SQL that can only compute.
 
 from __future__ import annotations
 
+import glob
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from headwater.compose.frozen import thawed
 from headwater.compose.kinds import Function, Job, Service, Sink, Source, Sql, Static
@@ -25,6 +27,14 @@ FORMATS = frozenset({"parquet", "csv", "json", "text", "orc", "rate", "rate-micr
 """What a source may read without code being allowed: files in the roots, and made-up events."""
 CALLS = frozenset({"reflect", "java_method", "try_reflect", "read_files"})
 """Functions of Spark's that run code of the JVM or read files."""
+DATA = frozenset({"value", "static", "options", "alert", "path", "target", "stream", "call", "run"})
+"""Keys whose texts are never SQL."""
+PLACES = ("path", "location", "file", "url", "dir", "archive", "clean", "class")
+"""In the names of options: they lead elsewhere, or do more than read."""
+HARMLESS = frozenset(
+    {"maxfilespertrigger", "maxfileage", "pathglobfilter", "recursivefilelookup"}
+    | {"ignoremissingfiles", "ignorecorruptfiles", "latestfirst", "filenameonly"}
+)
 
 
 def require_permitted(composition: Composition, settings: Settings) -> None:
@@ -58,6 +68,8 @@ def _refused(node: Node, settings: Settings) -> Iterator[str]:
         if webhook is not None:
             yield from _calling(str(webhook), settings)
     for key, text in _texts(thawed(node.written())):
+        if key in DATA:
+            continue
         if (wrong := unsafe(text, is_query=isinstance(node, Sql) and key == "query")) is not None:
             yield f"{key}: {wrong}"
 
@@ -80,8 +92,10 @@ def _reading(node: Source | Static, settings: Settings) -> Iterator[str]:
         allowed = ", ".join(sorted(FORMATS))
         yield f"format {node.format!r} is none of {allowed}; others need --allow-code"
     for key in node.options:
-        if any(word in key.lower() for word in ("path", "location", "file", "url")):
-            yield f"option {key!r}: where files are is said with path alone"
+        word = key.lower()
+        if "." in word or (word not in HARMLESS and any(part in word for part in PLACES)):
+            # With a dot they are settings of Hadoop, which decide what a path means.
+            yield f"option {key!r} is not taken: where files are is said with path alone"
     if node.path is not None and not is_inside(node.path, settings.roots):
         roots = ", ".join(map(str, settings.roots)) or "none: give --root"
         yield f"path {node.path!r} is in none of the folders that may be read ({roots})"
@@ -95,13 +109,18 @@ def is_inside(path: str, roots: tuple[Path, ...]) -> bool:
     >>> is_inside("s3://bucket/x", (Path.cwd(),))
     False
     """
-    if ":" in path or "\0" in path:
+    # Hadoop reads patterns: a backslash hides what is behind it, braces have paths in them; and
+    # behind two slashes stands a host.
+    if any(sign in path for sign in (":", "\0", "\\", "{", "..", "//")):
         return False
-    # What a pattern begins with decides where it leads; one that goes up from there is refused.
-    if ".." in Path(path).parts:
+    # What a pattern begins with decides where it leads, unless there is a link on its way.
+    if not _is_below(os.path.realpath(path), roots):
         return False
-    plain = os.path.realpath(path)
-    return any(Path(plain).is_relative_to(os.path.realpath(root)) for root in roots)
+    return all(_is_below(os.path.realpath(place), roots) for place in glob.iglob(path))
+
+
+def _is_below(place: str, roots: tuple[Path, ...]) -> bool:
+    return any(Path(place).is_relative_to(os.path.realpath(root)) for root in roots)
 
 
 def _calling(url: str, settings: Settings) -> Iterator[str]:
@@ -120,6 +139,8 @@ def is_under(url: str, allowed: str) -> bool:
     (True, False)
     """
     base = allowed.rstrip("/")
+    if ".." in unquote(unquote(url)) or "\\" in url:
+        return False
     return url == base or url.startswith((f"{base}/", f"{base}?"))
 
 
@@ -144,23 +165,29 @@ def unsafe(text: str, *, is_query: bool = False) -> str | None:
     """
     from sqlglot.dialects.spark import Spark
     from sqlglot.errors import SqlglotError
-    from sqlglot.tokenizer_core import TokenType
 
     try:
-        tokens = Spark().tokenize(text)
+        tokens = [(token.token_type.name, token.text) for token in Spark().tokenize(text)]
     except SqlglotError:
-        return None if not is_query else "the SQL can't be read"
-    before = None
-    for token in tokens:
-        word = token.text.casefold()
-        if word in CALLS and token.token_type != TokenType.STRING:
-            return f"{token.text!r} runs code"
-        if not is_query and token.token_type == TokenType.SELECT:
-            return "a query inside an expression is not allowed; use a sql node"
-        if before == "using" and token.token_type == TokenType.STRING:
+        return "the SQL can't be read"
+    for (kind, word), (after, _) in zip(tokens, [*tokens[1:], ("END", "")], strict=True):
+        is_text = kind.endswith("STRING")
+        if word.casefold() in CALLS and not is_text:
+            return f"{word!r} runs code"
+        if after == "L_PAREN" and (is_text or word.casefold() == "identifier"):
+            return "the name of a function is written as it is"
+        if kind == "USING" and (not is_query or after != "L_PAREN"):
             return "scripts (USING '…') are not allowed"
-        before = word
+        if not is_query and _is_query(kind, after):
+            return "a query inside an expression is not allowed; use a sql node"
     return _foreign_table(text) if is_query else None
+
+
+def _is_query(kind: str, after: str) -> bool:
+    """Whether a query begins here; Spark has ways to write one without SELECT."""
+    if kind in ("SELECT", "TABLE", "PIPE_GT"):
+        return True
+    return kind == "L_PAREN" and after in ("FROM", "WITH", "VALUES")
 
 
 def _foreign_table(text: str) -> str | None:
@@ -170,9 +197,11 @@ def _foreign_table(text: str) -> str | None:
 
     try:
         trees = parse(text, read="spark")
-    except SqlglotError:
+    except (SqlglotError, RecursionError):
         return "the SQL can't be read"
     for tree in trees:
+        if tree is not None and tree.find(exp.QueryTransform, exp.Command) is not None:
+            return "only SELECT is taken"
         for table in tree.find_all(exp.Table) if tree is not None else ():
             if table.db or table.catalog or not isinstance(table.this, exp.Identifier):
                 return f"{table.sql(dialect='spark')!r} is none of the node's inputs"
