@@ -95,8 +95,8 @@ class Edges:
             batches = self._batches_of(sink, selection)
             if not batches:
                 return _OF_RESULTS.empty_table()
-            seqs, params = among(batches)
-            ids, more = among(selection.ids)
+            seqs, params = among(sorted(set(batches.values())))
+            ids, more = among(list(batches))
             edges = self.reader.query(
                 f"{columns} WHERE e.seq {seqs} AND e.sink_no = {sink.no} AND e.result_id {ids}",
                 [*params, *more],
@@ -136,10 +136,10 @@ class Edges:
             [(name, "ascending") for name in _OF_RECORDS.names]
         )
 
-    def _batches_of(self, sink: Sink, selection: Selection) -> list[int]:
-        """The batches of some results, of those that the selection has."""
+    def _batches_of(self, sink: Sink, selection: Selection) -> dict[int, int]:
+        """The batches of some results, by id, of those that the selection has."""
         assert selection.ids is not None
-        wanted, found = set(selection.ids), set[int]()
+        wanted, found = set(selection.ids), dict[int, int]()
         if not selection.filters:
             upto = self._upto()
             match, params = among(selection.ids)
@@ -149,13 +149,12 @@ class Edges:
                 f"WHERE {SEQ} > {upto} AND {ID} {match}",
                 params * 2,
             )
-            found = set(known["seq"].to_pylist())
-            wanted -= set(known["result_id"].to_pylist())
+            found = dict(zip(*(column.to_pylist() for column in known.columns), strict=True))
+            wanted -= found.keys()
         if wanted:
-            condition, params = replace(selection, ids=tuple(wanted)).sql()
-            chosen = f"SELECT {SEQ} FROM {view(sink)} WHERE {condition}"
-            found |= set(ask(self.reader, chosen, params, selection)[SEQ].to_pylist())
-        return sorted(found)
+            chosen = self.chosen(sink, replace(selection, ids=tuple(wanted)))
+            found |= zip(*(column.to_pylist() for column in chosen.columns), strict=True)
+        return found
 
     def _upto(self) -> int:
         """Up to which batch edges are sorted, as it was a moment ago.
