@@ -58,7 +58,9 @@ def test_the_steps_on_the_way(spark: SparkSession, lab: Lab) -> None:
     chained(flow, lab)
     store = lab.run(flow, "ancestors")
     (result,) = store.results("out")["result_id"].to_pylist()
-    steps = {s.step: s.rows for s in store.replay("out", result, steps=True).steps}
+    made = store.replay("out", result, steps=True).steps
+    steps = {s.step: s.rows for s in made}
+    assert [s.inputs for s in made] == [(), *((name,) for name in list(steps)[:-1])]
     assert list(steps) == [
         "a", "filter-1", "sums", "filter-2", "project-1", "aggregate-2",
     ]  # fmt: skip
