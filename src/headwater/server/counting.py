@@ -12,6 +12,8 @@ from headwater.sustain.metrics import sample
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Those that are told apart: anybody can send any word."""
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Seconds that requests are told apart by."""
 
@@ -29,8 +31,9 @@ class Counts:
 
     def request(self, method: str, status: int, seconds: float) -> None:
         """Count a request."""
+        named = method if method in METHODS else "other"
         with self._lock:
-            self._requests[method, f"{status // 100}xx"] += 1
+            self._requests[named, f"{status // 100}xx"] += 1
             self._buckets[bisect_left(BOUNDS, seconds)] += 1
             self._seconds += seconds
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from headwater.server.service import Service
 
 TYPE = "text/event-stream"
+_BREAKS = [(sign.encode(), f"\\u{ord(sign):04x}".encode()) for sign in "\u0085\u2028\u2029"]
+"""No ends of lines here, but some clients take them for such."""
 ALIVE = 15.0
 """Seconds after which a line is sent so that nobody takes the connection for dead."""
 
@@ -35,7 +37,10 @@ class Event:
     def text(self) -> bytes:
         """As it is sent."""
         place = "" if self.id is None else f"id: {self.id}\n"
-        return f"event: {self.name}\n{place}data: ".encode() + encoded(self.data) + b"\n\n"
+        data = encoded(self.data)
+        for sign, escaped in _BREAKS:
+            data = data.replace(sign, escaped)
+        return f"event: {self.name}\n{place}data: ".encode() + data + b"\n\n"
 
 
 def follow(
