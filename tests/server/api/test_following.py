@@ -269,7 +269,9 @@ def test_a_client_that_goes_frees_its_place(service: Service, place: Place, addr
             assert told.headers["cache-control"] == "no-store"
     eventually(lambda: service.counts.followers == 0)
     lines = httpx.get(f"{address}/metrics").text.splitlines()
-    assert [line for line in lines if line.startswith("headwater_http_followers")][0].endswith(" 0")
+    assert next(line for line in lines if line.startswith("headwater_http_followers")).endswith(
+        " 0"
+    )
 
 
 def test_the_end_of_the_service_ends_followers_soon(place: Place) -> None:
