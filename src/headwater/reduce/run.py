@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import PySparkException
+
 from headwater.errors import HeadwaterError, RunError
 from headwater.reduce.launching import Launch
 from headwater.reduce.settings import given
@@ -178,6 +180,15 @@ class Reduction:
         """End the run after the batch at hand; a later start goes on from there."""
         self._stopped.set()
         self.wait()
+
+    def drain(self) -> None:
+        """Wait until all elements that are there by now have been taken. Raises its error."""
+        if self.active:
+            try:
+                self._query.processAllAvailable()
+            except PySparkException:
+                self._ended.wait()
+        self.wait(0)
 
     def finish(self) -> None:
         """End the run, with `once` when its input is done, and complete the job.

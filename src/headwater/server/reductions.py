@@ -88,7 +88,10 @@ class Reductions:
                 raise UnknownName(f"no job {job!r} has sent elements here; there is {there}")
             if known["state"] != "finished":
                 self.start(job)
-                self._running.pop(job).finish()
+                running = self._running.pop(job)
+                # What was acknowledged belongs to the job, though no batch has had it yet.
+                running.drain()
+                running.finish()
                 write_json(self._folder / job / _SETTINGS, {**known, "state": "finished"})
         return {"job": job, "finished": True}
 

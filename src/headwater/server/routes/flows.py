@@ -105,7 +105,12 @@ def router(service: Service) -> APIRouter:
     @routes.delete("/{flow}")
     async def remove(flow: FlowName) -> Response:
         """Stop a flow and forget it; its streams and its results stay."""
-        await work.change(lambda: service.host.remove(flow))
+
+        def done() -> None:
+            _files(service, flow)
+            service.host.remove(flow)
+
+        await work.change(done)
         return answer({"removed": flow})
 
     @routes.get("/{flow}/plan")
