@@ -156,7 +156,10 @@ def started(
     from headwater.deploy.host import Host
     from headwater.server.running import listening, serving
     from headwater.server.service import Service
+    from headwater.store.database import THREADS
 
+    # Many small questions at once: sharing out each of them would cost more than it gains.
+    os.environ.setdefault(THREADS, "1")
     read = [_read(file) for file in files]
     with contextlib.ExitStack() as stack:
         made = listening(address, port)

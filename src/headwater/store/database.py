@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MEMORY = "HEADWATER_STORE_MEMORY"
 """The environment variable that bounds what a store holds in memory."""
+THREADS = "HEADWATER_STORE_THREADS"
+"""The one that says how many threads work on one query."""
 
 
 def database_path(store: Path) -> Path:
@@ -45,7 +47,18 @@ def _settings() -> dict[str, str | bool | int | float | list[str]]:
         "enable_external_access": "false",
         "memory_limit": _memory(),
         "checkpoint_threshold": "64MB",
+        **_threads(),
     }
+
+
+def _threads() -> dict[str, str | bool | int | float | list[str]]:
+    """How many threads answer one query: as told in the environment, else as many as there are."""
+    told = os.environ.get(THREADS)
+    if told is None:
+        return {}
+    if re.fullmatch(r"[1-9][0-9]{0,3}", told) is None:
+        raise StoreError(f"{THREADS}={told!r} is not a number of threads; write it like 2")
+    return {"threads": int(told)}
 
 
 def _memory() -> str:
