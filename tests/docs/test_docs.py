@@ -240,7 +240,7 @@ def test_every_command_and_option_exists(page: Path) -> None:
         if not words[0].startswith("-"):
             path = " ".join(words[:2]) if " ".join(words[:2]) in commands() else words[0]
             assert path in commands(), f"headwater {line}: no such command"
-            known |= {option for p in commands()[path].params for option in p.opts}
+            known |= {o for p in commands()[path].params for o in (*p.opts, *p.secondary_opts)}
         given = {w.partition("=")[0] for w in words if w.startswith("--")} - {"--help"}
         assert given <= known, f"headwater {line}: no such option"
 
