@@ -29,13 +29,13 @@ def backward(
         return pa.schema([(name, FIXED[name]) for name in names]).empty_table()
     found = edges.engine.sets(sink, chosen, to=to)
     rows = edges.engine.step_rows(sink, chosen, to, found["source_id"].to_numpy())
-    beside = rows.take(pc.index_in(found["source_id"], rows["id"]))
+    beside = rows.take(pc.index_in(found["source_id"], rows.column(0)))
     table = pa.table(
         {
             "result_id": found["result_id"],
             "source": found["source"],
             "id": found["source_id"],
-            "event_time": beside["event_time"].cast(FIXED["event_time"]),
+            "event_time": beside.column(1).cast(FIXED["event_time"]),
         }
     ).select(names)
     if columns:

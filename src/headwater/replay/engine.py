@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,6 +28,7 @@ from headwater.names import KEY, PREFIX, RECORD
 from headwater.names import TIME as TIMED
 from headwater.replay import programs, shape
 from headwater.replay.columns import aggregate_key
+from headwater.replay.fates import numbered
 from headwater.replay.lowering import Lateness, Question, Replayed
 from headwater.replay.reading import Past, Reading, Slices
 from headwater.replay.schedule import Schedule
@@ -100,14 +102,18 @@ class Engine:
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def step_rows(self, sink: Sink, result_ids: Ids, step: str, keys: Ids) -> pa.Table:
-        """Rows of a step that some results came from, by key: `id`, `event_time`, own columns."""
+        """Rows of a step that some results came from, by key: `id`, `event_time`, own columns.
+
+        The own ones may have these names too.
+        """
         tables = []
         for asked in self._by_query(sink, result_ids):
             with explained(sink):
-                df = self.replay(sink, asked).rows_of(step, keys)
+                rows = self.replay(sink, asked).rows_of(step, keys).dropDuplicates([KEY])
+                df = numbered(rows)
                 own = [quoted(c) for c in df.columns if not c.startswith(PREFIX)]
-                rows = df.select(F.col(KEY).alias("id"), F.col(TIMED).alias("event_time"), *own)
-                tables.append(rows.dropDuplicates(["id"]).toArrow())
+                shown = df.select(F.col(KEY).alias("id"), F.col(TIMED).alias("event_time"), *own)
+                tables.append(shown.toArrow())
         return pa.concat_tables(tables)
 
     def _by_query(self, sink: Sink, result_ids: Sequence[int] | Ids) -> list[pa.Table]:
@@ -269,7 +275,7 @@ def explained(sink: Sink) -> Iterator[None]:
     """What Spark says about a replay, in one line."""
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise StoreError(f"replaying sink {sink.name!r} failed: {one_line(error)}") from error
 
 

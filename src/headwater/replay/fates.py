@@ -104,13 +104,18 @@ def told(df: DataFrame, step: str, telling: Telling) -> DataFrame:
 VALUES = "__hw_values"
 
 
+def numbered(df: DataFrame) -> DataFrame:
+    """The same rows, with columns of one name numbered: both sides of a join may have it."""
+    names: list[str] = []
+    for place, name in enumerate(df.columns):
+        again = df.columns[:place].count(name)
+        names.append(name if not again else f"{name} ({again + 1})")
+    return df.toDF(*names)
+
+
 def with_values(df: DataFrame) -> DataFrame:
     """The rows with their own columns as JSON; columns of one name are numbered."""
-    names: list[str] = []
-    for name in df.columns:
-        again = names.count(name)
-        names.append(name if not again else f"{name} ({again + 1})")
-    named = df.toDF(*names)
+    named = numbered(df)
     own = [f for f in named.schema.fields if not f.name.startswith(PREFIX)]
     shown = [_shown(quoted(f.name), f.dataType).alias(f.name) for f in own]
     options = {"ignoreNullFields": "false"}

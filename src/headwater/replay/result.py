@@ -17,6 +17,7 @@ from headwater.lowering.eager import as_array, origin
 from headwater.lowering.outputs import ID
 from headwater.names import PREFIX, TIME
 from headwater.replay.engine import explained
+from headwater.replay.fates import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -120,7 +121,7 @@ def _steps(replay: Replay, sink: Sink, asked: pa.Table) -> list[Step]:
                 sets = with_ids(rows.df, ID, asked["base"].to_numpy())
                 found = sets.select(as_array(rows, node.step)).toArrow()[origin(node.step)]
                 keys = found.combine_chunks().flatten().to_numpy()
-            df = replay.rows_of(node.step, keys)
+            df = numbered(replay.rows_of(node.step, keys))
             own = [quoted(c) for c in df.columns if not c.startswith(PREFIX)]
             shown = df.select(F.col(TIME).alias("event_time"), *own)
             inputs = tuple(_above(node))

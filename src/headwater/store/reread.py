@@ -152,13 +152,14 @@ def as_declared(
 
 
 def _by_spark(source: Source, ids: Ids) -> pa.Table:
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     from headwater.columns import with_ids
 
     try:
         return with_ids(frame(source), ID, ids).toArrow()
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise StoreError(
             f"can't read source {source.name!r} again from {source.definition['path']}: "
             f"{one_line(error)[:300]}; columns=False answers without its records"
