@@ -64,7 +64,10 @@ class Service:
     def host(self) -> Host:
         """What runs the flows."""
         if self._host is None:
-            raise RunError("this service only shows; flows are run by `headwater serve` alone")
+            raise RunError(
+                "this service only shows (--no-run); `headwater serve` without it runs flows, and "
+                "`headwater replay` and `headwater why-not` compute without a service"
+            )
         return self._host
 
     @property

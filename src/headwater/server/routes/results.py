@@ -176,12 +176,14 @@ def router(service: Service) -> APIRouter:
         sink: Maybe = None,
     ) -> Response:
         """What became of a record on its way to each sink."""
+        service.host  # noqa: B018 - raises where there is no Spark
         rows = await work.spark(lambda: service.replays.why_not(source, given_id(id), sink=sink))
         return table(request, rows)
 
     @routes.post("/replay")
     async def replay(body: Replay) -> Response:
         """Compute a result again from its records alone, and compare."""
+        service.host  # noqa: B018 - raises where there is no Spark
         return answer(await work.spark(lambda: _replayed(service.replays, body)))
 
     @routes.get(
