@@ -10,6 +10,7 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 FILE, FIRST, LAST = "__hw_file", "__hw_first", "__hw_last"
 _EPOCH = datetime.fromtimestamp(0, UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,9 @@ class Past:
             if bounds is not None and not part.is_empty:
                 # The column `_metadata.file_path` has one slash where Spark's log has three.
                 path = file["path"].replace("file:///", "file:/")
-                files.append((path, file["batch"], *bounds))
                 _require(source, file["path"], file["modified"])
+                if part.times is None or may_hold(node, local(path), part.times):
+                    files.append((path, file["batch"], *bounds))
         if not files:
             return Reading(_timed(node, _empty(self.spark, node)), None)
         records = read_again(self.spark, node, [local(path) for path, *_ in files])
@@ -171,6 +174,35 @@ def _narrowed(node: nodes.Source, frame: DataFrame, part: Slice) -> DataFrame:
     if part.positions is not None:
         frame = frame.filter(_any([F.col(POSITION).between(a, b) for a, b in part.positions]))
     return frame
+
+
+def may_hold(node: nodes.Source, path: str, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a file may have records of some spans of time, as its own statistics say.
+
+    A stream has thousands of small files; opening each in every branch of a plan takes minutes.
+    """
+    if node.format != "parquet" or "://" in path:
+        return True
+    try:
+        found = pq.read_metadata(path)
+        names = [found.schema.column(at).path for at in range(len(found.schema))]
+        at = names.index(str(node.event_time))
+        # Hours of an unknown place are left to Spark.
+        if "isAdjustedToUTC=true" not in str(found.schema.column(at).logical_type):
+            return True
+        for group in range(found.num_row_groups):
+            column = found.row_group(group).column(at)
+            told = column.statistics
+            if told is None or not told.has_min_max:
+                if told is not None and told.null_count == column.num_values:
+                    continue  # without a time they are in no span
+                return True
+            low, high = ((moment - _EPOCH) // _MICROSECOND for moment in (told.min, told.max))
+            if any(a <= high and low <= b for a, b in spans):
+                return True
+    except (OSError, ValueError, TypeError, pa.ArrowException):
+        return True
+    return False
 
 
 def _within(column: str, spans: Sequence[tuple[int, int]], form: str) -> str:
