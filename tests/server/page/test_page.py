@@ -451,7 +451,7 @@ def test_compose_a_flow_deploy_it_change_it_and_undo(visit: Visits) -> None:
 
     go(page, "Overview")
     card = page.get_by_role("region", name="Flow speeding")
-    card.get_by_role("button", name="Stop").click()
+    card.get_by_role("button", name="Stop", exact=True).click()
     dialog.get_by_role("button", name="Stop").click()
     said(page, "speeding is stopped", SPARK)
     expect(card.get_by_role("button", name="Resume")).to_be_visible()
