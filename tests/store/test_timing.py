@@ -9,13 +9,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headwater.errors import QueryTimeout
 from headwater.store import EmbeddedWriter
 from headwater.store.reader import StoreReader
-from headwater.store.timing import _watcher, left, time_limit
+from headwater.store.timing import _watcher, left, time_limit, watched
 from tests.store.small import batch, flow, reports, stopped
 
 ENDLESS = "SELECT count(*) AS n FROM range(1000000000000) a, range(1000000) b"
@@ -119,3 +120,25 @@ def test_one_thread_watches_all(reader: StoreReader) -> None:
     watching = [t for t in threading.enumerate() if t.name == "headwater-time-limits"]
     assert len(watching) == 1
     assert not _watcher._cursors, "nothing is kept of what is done"
+
+
+def test_an_interruption_that_is_not_heard_is_repeated() -> None:
+    """One that comes between two statements of a query is lost."""
+
+    class Deaf:
+        def __init__(self) -> None:
+            self.interrupted = 0
+            self.heard = threading.Event()
+
+        def interrupt(self) -> None:
+            self.interrupted += 1
+            if self.interrupted == 3:
+                self.heard.set()
+
+    cursor: Any = Deaf()
+    with time_limit(0.05), watched(cursor):
+        assert cursor.heard.wait(10)
+    assert not _watcher._cursors
+    count = cursor.interrupted
+    time.sleep(0.3)
+    assert cursor.interrupted <= count + 1, "it is left alone once it has ended"

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+_AGAIN = 0.1
+"""Seconds after which what did not end is interrupted once more."""
 _until: ContextVar[float | None] = ContextVar("headwater_until", default=None)
 
 
@@ -89,7 +91,9 @@ class _Watcher:
                     self._changed.wait(rest)
                     continue
                 heapq.heappop(self._waiting)
-                self._cursors.pop(number).interrupt()
+                self._cursors[number].interrupt()
+                # What comes just before a statement begins is forgotten when it does.
+                heapq.heappush(self._waiting, (time.monotonic() + _AGAIN, number))
 
 
 _watcher = _Watcher()
