@@ -25,6 +25,7 @@ from headwater.flow.nodes import KINDS
 from headwater.lowering import support
 from headwater.query import why_not
 from headwater.replay import fates
+from headwater.server import operations
 from headwater.store import schema
 
 ROOT = Path(__file__).parents[2]
@@ -248,6 +249,11 @@ def test_every_command_and_option_exists(page: Path) -> None:
 def test_every_command_has_a_section() -> None:
     headings = re.findall(r"^## headwater ([\w-]+)$", (DOCS / "cli.md").read_text(), re.MULTILINE)
     assert headings == list(commands()[""].commands)
+
+
+def test_the_table_of_operations_is_that_of_the_api() -> None:
+    page = (DOCS / "rest.md").read_text()
+    assert operations.written(page) == page
 
 
 def test_make_targets_that_are_named_exist() -> None:
