@@ -36,7 +36,7 @@ def read(folder: Path) -> pa.Table:
 def test_every_module_is_listed() -> None:
     there = {f.stem for f in Path(examples.__file__).parent.glob("*.py")}
     of_another_shape = {"overheating", "hashtags", "hashtag_provenance"}
-    helpers = {"__init__", "stream", "line_files"}
+    helpers = {"__init__", "stream", "line_files", "live_traffic"}
     assert there - of_another_shape - helpers == set(examples.NAMES)
     with pytest.raises(HeadwaterError, match="no example is called 'wordcount'"):
         load("wordcount")
