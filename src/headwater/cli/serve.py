@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from headwater.server.service import Service
 
 PORT = 8260
-TOKEN_FILE = ".token"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -189,6 +188,8 @@ def started(
 
 def told(address: str, settings: Settings, flows: Path, json: bool = False) -> None:
     """Print where the service is."""
+    from headwater.server.settings import TOKEN_FILE
+
     if json:
         file = None if settings.token is None else str((flows / TOKEN_FILE).absolute())
         print_json([encoder.dumps({"address": address, "token_file": file}), "\n"])

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headwater.deploy.building.carried import Carried
+from headwater.deploy.monitoring.seen import HISTORY, STATUS
 from headwater.streams.files import write_json, write_whole
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class DeploymentFiles:
         (self.folder / "deployment.json").unlink(missing_ok=True)
         for name in ("jobs", "statics"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        for name in ("status.json", "history.json"):
+        for name in (STATUS, HISTORY):
             (self.folder / name).unlink(missing_ok=True)
         for unit in (self.folder / "units").glob("*"):
             (unit / "unit.json").unlink(missing_ok=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from headwater.compose.frozen import thawed
-from headwater.deploy.monitoring.seen import HISTORY, STATUS, deployed
+from headwater.deploy.monitoring.seen import HISTORY, STATUS, deployed, read
 from headwater.deploy.records import DeploymentFiles
 from headwater.errors import HeadwaterError
 from headwater.server.answers import as_json
@@ -48,20 +45,15 @@ class Board:
         service = self._service
         if service.runs and (found := service.host.deployments.get(flow)) is not None:
             return found.watch.latest or found.status()
-        with suppress(FileNotFoundError, ValueError):
-            told: dict[str, Any] = json.loads((service.flows / flow / STATUS).read_bytes())
-            return told
-        return None
+        return read(service.flows / flow / STATUS) or None
 
     def history(self, flow: str) -> dict[str, Any]:
         """The queue lengths of a flow."""
         service = self._service
         if service.runs and (found := service.host.deployments.get(flow)) is not None:
             return found.watch.history()
-        with suppress(FileNotFoundError, ValueError):
-            told: dict[str, Any] = json.loads((service.flows / flow / HISTORY).read_bytes())
-            return told
-        return {"flow": flow, "every": 1.0, "start": None, "nodes": {}}
+        nothing = {"flow": flow, "every": 1.0, "start": None, "nodes": {}}
+        return read(service.flows / flow / HISTORY) or nothing
 
     def names(self) -> list[str]:
         """The flows that are deployed."""
@@ -182,9 +174,3 @@ def _results(service: Service) -> list[dict[str, Any]]:
         if rows.num_rows:
             found.append({"flow": flow, "sink": name, "qualified": qualified, **as_json(rows)})
     return found
-
-
-def document(files: DeploymentFiles, version: int) -> dict[str, Any]:
-    """A flow as a document."""
-    told: dict[str, Any] = thawed(files.composition(version).to_dict())
-    return told

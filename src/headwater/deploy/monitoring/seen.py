@@ -53,13 +53,14 @@ def look(folder: Path, name: str | None = None) -> list[Seen]:
         raise RunError(f"no flow {name!r} is deployed in {folder}; there is {', '.join(there)}")
     found = []
     for each in there if name is None else [name]:
-        status = _read(folder / each / STATUS)
+        status = read(folder / each / STATUS)
         if status:
-            found.append(Seen(status, _read(folder / each / HISTORY)))
+            found.append(Seen(status, read(folder / each / HISTORY)))
     return found
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> dict[str, Any]:
+    """What is written there; nothing, where nothing is, or only half of it."""
     try:
         told: dict[str, Any] = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):

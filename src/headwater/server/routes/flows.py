@@ -16,6 +16,7 @@ from headwater.compose import Composition, CompositionError, forms
 from headwater.compose.checking import check as violations_of
 from headwater.compose.difference import difference
 from headwater.compose.evidence import last_events
+from headwater.compose.frozen import thawed
 from headwater.compose.layout import layout, layout_of
 from headwater.compose.planning import deployable
 from headwater.compose.violations import Violation
@@ -23,7 +24,6 @@ from headwater.errors import HeadwaterError, UnknownName
 from headwater.runtimes.jobs import JobQueue
 from headwater.server.answers import answer
 from headwater.server.board import EVERY
-from headwater.server.board import document as document_of
 from headwater.server.failures import Refused
 from headwater.server.permitting import code_of, refusals, require_permitted
 from headwater.server.routes.common import ERRORS, NAME, Body, FlowName
@@ -291,7 +291,7 @@ def _flow(service: Service, flow: str) -> dict[str, Any]:
         "version": state["version"],
         "wanted": state["wanted"],
         "text": composition.to_yaml(),
-        "document": document_of(files, version),
+        "document": thawed(composition.to_dict()),
         "plan": plan.as_json(),
         "layout": layout(plan),
         "versions": [_change(files, number) for number in files.versions()[-200:]],

@@ -13,6 +13,7 @@ from starlette.background import BackgroundTask
 
 from headwater.errors import PredicateError
 from headwater.query import marks
+from headwater.query.store import entity_name
 from headwater.server.answers import answer, as_json, columns, part, table
 from headwater.server.conditions import checked
 from headwater.server.inventory import inventory
@@ -107,7 +108,7 @@ def router(service: Service) -> APIRouter:
                 "qualified": f"{known.flow}/{known.name}",
                 "flow": known.flow,
                 "capture": known.capture,
-                "entity": f"hw:{known.flow}/{known.name}/{number}",
+                "entity": entity_name(known.flow, known.name, number),
                 "columns": columns(found.schema),
                 "row": as_json(found)["rows"][0],
                 # Which records a lazily captured result holds, only a replay can say.
