@@ -144,16 +144,18 @@ def unit_of(flow: str) -> tuple[str | None, str | None, int | None]:
     return deployed_flow, f"{unit}@{version}", int(version)
 
 
+def with_unit(row: dict[str, Any]) -> dict[str, Any]:
+    """What is told of a flow of the store, with what it is a part of."""
+    flow, unit, version = unit_of(row["flow"])
+    return {**row, "deployed": flow, "unit": unit, "version": version}
+
+
 def _watermarks(service: Service) -> list[dict[str, Any]]:
     rows = service.store._reader.query(
         "SELECT f.flow, max(b.watermark) AS watermark, max(b.committed_at) AS committed_at, "
         "max(b.batch) AS batch FROM flows f JOIN batches b USING (query_id) GROUP BY f.flow"
     )
-    found = []
-    for row in as_json(rows)["rows"]:
-        flow, unit, _ = unit_of(row["flow"])
-        found.append({**row, "deployed": flow, "unit": unit})
-    return found
+    return [with_unit(row) for row in as_json(rows)["rows"]]
 
 
 def _results(service: Service) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headwater.server.answers import as_json, columns
-from headwater.server.board import unit_of
+from headwater.server.board import with_unit
 
 if TYPE_CHECKING:
     from headwater.query import Store
@@ -28,7 +28,7 @@ def inventory(store: Store) -> dict[str, Any]:
     named = {sink.name: sink.no for sink in catalog.sinks}
     return {
         "path": str(store._reader.path),
-        "flows": [_flow(row) for row in as_json(flows)["rows"]],
+        "flows": [with_unit(row) for row in as_json(flows)["rows"]],
         "sources": [
             {
                 "name": source.name,
@@ -60,8 +60,3 @@ def inventory(store: Store) -> dict[str, Any]:
         "counts": counts.to_pylist()[0],
         "replays": store.replays,
     }
-
-
-def _flow(row: dict[str, Any]) -> dict[str, Any]:
-    flow, unit, version = unit_of(row["flow"])
-    return {**row, "deployed": flow, "unit": unit, "version": version}

@@ -14,7 +14,7 @@ from fastapi.responses import Response
 from headwater.query.live import live_flows
 from headwater.query.sampling import latest_flow, query_id_of
 from headwater.server.answers import answer, as_json, table
-from headwater.server.board import unit_of
+from headwater.server.board import with_unit
 from headwater.server.routes.common import ERRORS, TABLE, Moment, given_id
 from headwater.server.sending import Event, EventStream, follow, last_id
 
@@ -122,9 +122,7 @@ def _flows(store: Store) -> list[dict[str, Any]]:
     live = live_flows(store._reader)
     for row in as_json(rows)["rows"]:
         if row["flow"] in live:
-            flow, unit, version = unit_of(row["flow"])
-            end = {"finished": live[row["flow"]].finished}
-            found.append({**row, "deployed": flow, "unit": unit, "version": version, **end})
+            found.append({**with_unit(row), "finished": live[row["flow"]].finished})
     return found
 
 
