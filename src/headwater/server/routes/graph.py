@@ -111,7 +111,6 @@ def _told(found: Sample) -> dict[str, Any]:
 
 
 def _flows(store: Store) -> list[dict[str, Any]]:
-    found = []
     rows = store._reader.query(
         "SELECT f.flow, max(b.seq) AS position, max(b.watermark) AS watermark, "
         "coalesce(sum(b.results), 0)::BIGINT AS results, "
@@ -120,10 +119,11 @@ def _flows(store: Store) -> list[dict[str, Any]]:
         "ORDER BY max(b.seq) DESC NULLS LAST"
     )
     live = live_flows(store._reader)
-    for row in as_json(rows)["rows"]:
-        if row["flow"] in live:
-            found.append({**with_unit(row), "finished": live[row["flow"]].finished})
-    return found
+    return [
+        {**with_unit(row), "finished": live[row["flow"]].finished}
+        for row in as_json(rows)["rows"]
+        if row["flow"] in live
+    ]
 
 
 async def _changes(
