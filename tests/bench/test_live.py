@@ -21,20 +21,12 @@ from headwater.bench.meter import Meter, Usage
 from headwater.bench.report import Table
 from headwater.bench.suites import live as suite
 from headwater.cli import app
-from headwater.cli.bench import Domain, Part
+from headwater.cli.bench.live import Domain, Part
 from headwater.errors import HeadwaterError
 from headwater.examples import load, synthetic
 from headwater.examples.stream import START
 
 SMALL = Shape(10, 50, keys=20)
-
-
-def measured(part: str, tmp_path: Path, spark: Any = None, **options: Any) -> Table:
-    options = {"pairs": 1, "batches": 2, "warm_ups": 0, **options}
-    (table,) = live.measure(part, spark, folder=tmp_path, **options)
-    assert not any(tmp_path.iterdir())
-    assert len(list(table.cells())) == len(table.rows)
-    return table
 
 
 # --- pre-populated graphs ---------------------------------------------------------------------
@@ -102,36 +94,7 @@ def test_every_record_of_a_result_is_a_vertex_once(tmp_path: Path) -> None:
     assert 0 < feeder.fed.labels < feeder.fed.vertices
 
 
-def test_the_graph_alone(tmp_path: Path) -> None:
-    table = measured("graph", tmp_path, sizes=[10], overlaps=[0, 50], edges=10_000)
-    assert "the graph alone (no Spark)" in table.title
-    rows = [(row["size"], row["overlap %"], row["mode"]) for row in table.rows]
-    assert rows == [(10, o, mode) for o in (0, 50) for mode in ("eager", "live")]
-    assert all(row["edges"] >= 10_000 and row["edges/s"] > 0 for row in table.rows)
-    assert [bool(row.get("goal")) for row in table.rows] == [False, True] * 2
-    assert table.notes[-1].endswith("of 2 live runs reach the goal of 500,000 edges/s")
-
-
 # --- databases --------------------------------------------------------------------------------
-
-
-def no_server(folder: Path | None = None) -> Any:
-    raise postgres.Unavailable("no server")
-
-
-def test_databases_find_the_same_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "server", no_server)
-    options = {"pairs": 1, "warm_ups": 0, "relaxed": 0.1, "folder": tmp_path}
-    (table,) = alternatives.tables(sizes=[10], edges=20_000, **options)
-    assert not any(tmp_path.iterdir())
-    assert [row["graph"] for row in table.rows] == [
-        *("live", "live, followed", "SQLite, memory /R", "SQLite, memory /A"),
-        *("SQLite, file /R", "SQLite, file /A"),
-    ]
-    assert len({row["edges"] for row in table.rows}) == 1
-    assert all(row["ratio"] > 0 for row in table.rows[1:])
-    assert all(row["delivery s"] > 0 for row in table.rows)
-    assert "PostgreSQL did not run: no server" in table.notes
 
 
 @pytest.mark.parametrize("overlap", [0, 50])
@@ -205,15 +168,6 @@ def test_postgresql_finds_the_same_graph() -> None:
 # --- memory -----------------------------------------------------------------------------------
 
 
-def test_memory(tmp_path: Path) -> None:
-    (table,) = memory.tables(cap=16, times=0.5, samples=4, folder=tmp_path)
-    assert not any(tmp_path.iterdir())
-    assert len(table.rows) == 4
-    assert table.rows[-1]["records"] >= memory.records_for(16, 0.5)
-    assert all(row["RSS MiB"] > 1 and row["pending"] > 0 for row in table.rows)
-    assert [note.partition(":")[0] for note in table.notes[:3]] == ["RSS MiB", "alive", "pending"]
-
-
 def test_memory_that_grows_is_told() -> None:
     rows = [{"RSS MiB": 100.0 * n, "alive": 5, "pending": 0} for n in range(1, 9)]
     grows, stays, empty, most = memory.notes(rows)
@@ -251,19 +205,6 @@ def test_the_curve_for_the_page() -> None:
 # --- through Spark ----------------------------------------------------------------------------
 
 
-def test_throughput(spark, tmp_path: Path) -> None:
-    table = measured("throughput", tmp_path, spark, domains=["linear_road"], records=2_000)
-    assert [(row["domain"], row["mode"]) for row in table.rows] == [
-        ("linear_road", mode) for mode in ("none", "eager", "live")
-    ]
-    none, eager, graph = table.rows
-    assert none["edges"] == 0
-    assert eager["edges"] == graph["edges"] > 0
-    assert graph["of eager"] > 0
-    assert graph["goal"].startswith(("met: ≥ 0.90", "missed: < 0.90"))
-    assert none["queries"] == "stopped + accidents"
-
-
 def test_live_is_compared_with_eager() -> None:
     def sample(seconds: float) -> Sample:
         return Sample({"generation": Usage(seconds, seconds, 1)}, 10)
@@ -276,32 +217,6 @@ def test_live_is_compared_with_eager() -> None:
     assert row["goal"] == "met: ≥ 0.90"
 
 
-def test_the_grid(spark, tmp_path: Path) -> None:
-    table = measured("grid", tmp_path, spark, sizes=[10], overlaps=[50], records=1_000)
-    assert "whole flows through Spark" in table.title
-    none, graph = table.rows
-    assert [none["mode"], graph["mode"]] == ["none", "live"]
-    assert "edges/s" not in none
-    assert graph["edges"] == graph["results"] * 10
-    assert graph["goal"] == "missed: < 500,000"
-
-
-def test_latency(spark, tmp_path: Path) -> None:
-    from headwater.bench.lab import Lab
-
-    lab = Lab(spark, tmp_path, Meter(spark), records=8_000)
-    (table,) = suite.latency(lab, ["linear_road"], steps=3, span=3)
-    tight, ananke = table.rows
-    assert [tight["expiry"], ananke["expiry"]] == ["tight", "ananke"]
-    assert tight["U s"] == ananke["U s"] == 150
-    assert tight["labels"] >= ananke["labels"] > 0
-    for row in table.rows:
-        assert row["edge"] == row["result label"] == 0, "delivered with their vertices"
-        assert 0 < row["result"] < row["source"] < 2
-    assert tight["source label"] <= ananke["source label"]
-    assert table.notes[-1].startswith("linear_road: no tight label is later; of ")
-
-
 def test_a_label_that_is_later_makes_the_measurement_void() -> None:
     with pytest.raises(HeadwaterError, match="1 labels are later .* record 2: .* void"):
         suite.earlier({1: 5, 2: 9}, {1: 5, 2: 8}, 10)
@@ -310,16 +225,6 @@ def test_a_label_that_is_later_makes_the_measurement_void() -> None:
 
 
 # --- the command ------------------------------------------------------------------------------
-
-
-def test_command() -> None:
-    args = "--part graph --size 10 --overlap 0 --edges 10000 --pairs 1 --json"
-    done = CliRunner().invoke(app, ["bench", "live", *args.split()])
-    assert done.exit_code == 0, done.output
-    report = loads(done.stdout)
-    (table,) = report["suites"]["graph"]
-    assert [row["mode"] for row in table["rows"]] == ["eager", "live"]
-    assert report["machine"]["duckdb"]
 
 
 @pytest.fixture

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from headwater.bench.paired import interval, rounded
 from headwater.bench.report import Table
 from headwater.compose import Composition
 from headwater.deploy import Host
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from headwater.bench.harness import Progress
 
@@ -53,10 +54,12 @@ DEPLOY = {
     "units": ",",
     "deploy s": ",.2f",
     "a flow's start s": ",.2f",
+    "times a start": ".2f",
+    "95 %": ".2f",
     "change s": ",.2f",
     "plan ms": ",.1f",
 }
-REUSE = {"events": ",", "reused s": ",.2f", "each time s": ",.2f", "gain": ".2f"}
+REUSE = {"events": ",", "reused s": ",.2f", "each time s": ",.2f", "gain": ".2f", "95 %": ".2f"}
 
 SCHEMA = "n bigint, at timestamp"
 _HERE = "headwater.bench.deployed"
@@ -114,15 +117,14 @@ def runtimes(
     seconds: float,
     folder: Path | None,
     progress: Progress,
-    rates: dict[str, Sequence[int]] | None = None,
-    backlog: dict[str, int] | None = None,
+    rates: Mapping[str, Sequence[int]] = RATES,
+    backlog: Mapping[str, int] = BACKLOG,
 ) -> Table:
     """Events a second and latency of each runtime (Figure 51)."""
-    asked: dict[str, Sequence[int]] = dict(rates or RATES)
     table = Table(f"One node in each runtime; {seconds:g} s at each rate", RUNTIMES)
-    total = sum(len(each) + 1 for each in asked.values())
+    total = sum(len(each) + 1 for each in rates.values())
     done = 0
-    for runtime, all_rates in asked.items():
+    for runtime, all_rates in rates.items():
         with hosting(folder) as host:
             host.deploy(flow_of(runtime, work=FLOWS[runtime]))
             _at_rate(host, runtime, min(100, all_rates[-1]), seconds)  # warm
@@ -131,7 +133,7 @@ def runtimes(
                 table.rows.append(_at_rate(host, runtime, rate, seconds))
                 done += 1
             progress(f"{runtime}, all at once", done, total)
-            size = (backlog or BACKLOG)[runtime]
+            size = backlog[runtime]
             took = _through(host, runtime, size)
             table.rows.append({"runtime": runtime, "published/s": None, "results/s": size / took})
             done += 1
@@ -251,6 +253,8 @@ def deploying(
                 "units": units[nodes],
                 "deploy s": deployed,
                 "a flow's start s": started,
+                "times a start": deployed / started,
+                "95 %": rounded(interval([one / other for one, other, *_ in all_times])),
                 "change s": change,
                 "plan ms": planned * 1e3,
             }
@@ -347,8 +351,16 @@ def reusing(
     for number in events:
         once = statistics.median(took["reused", number])
         again = statistics.median(took["each", number])
+        both = zip(took["reused", number], took["each", number], strict=True)
+        gains = [slow / fast for fast, slow in both]
         table.rows.append(
-            {"events": number, "reused s": once, "each time s": again, "gain": again / once}
+            {
+                "events": number,
+                "reused s": once,
+                "each time s": again,
+                "gain": again / once,
+                "95 %": rounded(interval(gains)),
+            }
         )
     table.notes.append("from the first event's publishing to the last result's; deploying excluded")
     return table

@@ -3,18 +3,21 @@
 `python -m headwater.bench.figures docs/capture.md REPORT...` writes the tables between the page's
 markers and the picture beside the page, from what `headwater bench capture --json`, `bench storage
 --json` and `bench replay --json` printed. `docs/live-costs.md` takes those of `bench live --json`,
-`docs/reduce.md` those of `bench reduce --json`.
+`docs/reduce.md` those of `bench reduce --json`, `docs/scaling.md` those of `bench scale --json`.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
+
+from headwater.bench.scaling import picture as growing
+from headwater.bench.scaling.needs import needs
 
 BEGIN = "<!-- begin: python -m headwater.bench.figures -->"
 END = "<!-- end -->"
@@ -30,6 +33,8 @@ LEFT_OUT = (
     "results asked",
     "levels",
 )
+LEFT_OUT_BY = {"scaling": ("seconds", "results", "store bytes", "held")}
+"""Other columns that are left out, by the page's name."""
 
 Row = Mapping[str, Any]
 
@@ -41,7 +46,7 @@ def tables_of(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(report)]
 
 
-def markdown(table: Mapping[str, Any]) -> str:
+def markdown(table: Mapping[str, Any], left_out: Sequence[str] = LEFT_OUT) -> str:
     """A table for a page, without the columns that only matter for checking.
 
     >>> print(markdown({"title": "T", "rows": [{"mode": "eager", "ratio": 0.5}]}))
@@ -52,7 +57,7 @@ def markdown(table: Mapping[str, Any]) -> str:
     | eager | 0.500 |
     """
     rows: list[Row] = table["rows"]
-    columns = [c for c in dict.fromkeys(k for row in rows for k in row) if c not in LEFT_OUT]
+    columns = [c for c in dict.fromkeys(k for row in rows for k in row) if c not in left_out]
     kinds = {c: next((row[c] for row in rows if row.get(c) is not None), "") for c in columns}
     aligned = "|".join("---" if isinstance(kinds[c], str) else "---:" for c in columns)
     lines = [f"**{table['title']}**", "", f"| {' | '.join(columns)} |", f"|{aligned}|"]
@@ -204,22 +209,37 @@ PICTURES = {
         "images/costs.svg", "Rates with capture as shares of those without", picture
     ),
     "live-costs": Picture("images/live-memory.svg", "Memory over the records of a stream", curve),
+    "scaling": Picture("images/scaling.svg", growing.LABEL, growing.growth),
 }
 """By the page's name."""
 
 
-def updated(page: str, reports: Iterable[Mapping[str, Any]], shown: Picture | None = None) -> str:
+DERIVED = {"scaling": needs}
+"""By the page's name: what makes one more table of all those that were measured."""
+
+
+def updated(
+    page: str,
+    reports: Sequence[Mapping[str, Any]],
+    shown: Picture | None = None,
+    name: str = "",
+) -> str:
     """The page's text with the tables between its markers made anew."""
     above, begin, rest = page.partition(BEGIN)
     _, end, below = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"no figures to replace: the page needs {BEGIN} and {END}")
+    left_out = LEFT_OUT_BY.get(name, LEFT_OUT)
     parts = [] if shown is None else [f"![{shown.label}]({shown.file})"]
-    for report in reports:
+    for number, report in enumerate(reports, start=1):
         machine = report["machine"]
         said = ", ".join(f"{key} {value}" for key, value in machine.items())
-        parts += [markdown(table) for table in tables_of(report)]
-        parts.append(f"Measured with {said}.")
+        parts += [markdown(table, left_out) for table in tables_of(report)]
+        if number == len(reports) or reports[number]["machine"] != machine:
+            parts.append(f"Measured with {said}.")
+    if name in DERIVED and reports:
+        tables = [table for report in reports for table in tables_of(report)]
+        parts.append(markdown(DERIVED[name](tables, reports[-1]["machine"]), left_out))
     made = "\n\n".join(parts)
     return f"{above}{begin}\n{made}\n{end}{below}"
 
@@ -232,7 +252,7 @@ def main(arguments: list[str]) -> None:
     drawn = shown and shown.draw([table for report in reports for table in tables_of(report)])
     if shown and drawn:
         (page.parent / shown.file).write_text(drawn)
-    page.write_text(updated(page.read_text(), reports, shown if drawn else None))
+    page.write_text(updated(page.read_text(), reports, shown if drawn else None, page.stem))
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from headwater.bench import deployed, mapreduce
+from headwater.bench.paired import QUARTILES, quartiles
 from headwater.bench.report import Table
 from headwater.compose.curve import curve
 from headwater.streams.measure import measure as published
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from headwater.bench.harness import Progress
@@ -26,7 +27,27 @@ GOAL = 50_000
 
 NODES = (1_000, 2_000, 4_000, 6_000, 8_000, 10_000)
 
-PUBLISH = {"publishers": ",", "processes": ",", "events/s": ",.0f", "waiting, events/s": ",.0f"}
+PUBLISH = {
+    "publishers": ",",
+    "processes": ",",
+    "events/s": ",.0f",
+    QUARTILES: ",.0f",
+    "waiting, events/s": ",.0f",
+}
+QUICK: dict[str, dict[str, Any]] = {
+    "publish": {"publishers": (1, 3), "seconds": 0.1, "pairs": 1},
+    "labels": {"nodes": (50, 100), "pairs": 1},
+    "runtimes": {
+        "seconds": 0.12,
+        "rates": {"operators": (40,), "jobs": (4,)},
+        "backlog": {"operators": 500, "jobs": 2},
+    },
+    "deploy": {"chains": (1, 6), "pairs": 1},
+    "static": {"events": (30,), "static": 0.1, "pairs": 1},
+    "window": {"size": 0.01, "files": 2, "windows": (2,), "pairs": 1, "warm_ups": 0},
+}
+"""Options of each part with which figures say nothing, but everything runs."""
+
 LABELS = {"shape": "", "nodes": ",", "edges": ",", "ms": ",.1f", "µs each": ",.2f"}
 
 
@@ -36,7 +57,16 @@ def measure(
     publishers: Sequence[int] = PUBLISHERS,
     seconds: float = SECONDS,
     nodes: Sequence[int] = NODES,
+    rates: Mapping[str, Sequence[int]] = deployed.RATES,
+    backlog: Mapping[str, int] = deployed.BACKLOG,
+    chains: Sequence[int] = deployed.CHAINS,
+    events: Sequence[int] = deployed.EVENTS,
+    static: float = deployed.STATIC,
+    size: float = mapreduce.SIZE,
+    files: int = mapreduce.FILES,
+    windows: Sequence[int] = (mapreduce.WINDOW,),
     pairs: int = 3,
+    warm_ups: int = 2,
     folder: Path | None = None,
     progress: Progress = lambda doing, done, total: None,
 ) -> Iterator[Table]:
@@ -47,13 +77,21 @@ def measure(
         case "labels":
             yield labelling(nodes, pairs, progress)
         case "runtimes":
-            yield deployed.runtimes(5 * seconds, folder, progress)
+            yield deployed.runtimes(5 * seconds, folder, progress, rates, backlog)
         case "deploy":
-            yield deployed.deploying(pairs, folder, progress)
+            yield deployed.deploying(pairs, folder, progress, chains)
         case "static":
-            yield deployed.reusing(pairs, folder, progress)
+            yield deployed.reusing(pairs, folder, progress, events, static)
         case "window":
-            yield mapreduce.measure(pairs=pairs, folder=folder, progress=progress)
+            yield mapreduce.measure(
+                size=size,
+                files=files,
+                windows=windows,
+                pairs=pairs,
+                warm_ups=warm_ups,
+                folder=folder,
+                progress=progress,
+            )
         case _:
             raise ValueError(f"there is no part {part!r}")
 
@@ -84,6 +122,7 @@ def publishing(
     for number in publishers:
         row: dict[str, Any] = {"publishers": number, "processes": _processes(number)}
         row["events/s"] = round(statistics.median(rates[number, False]))
+        row[QUARTILES] = quartiles(rates[number, False])
         row["waiting, events/s"] = round(statistics.median(rates[number, True]))
         table.rows.append(row)
     least = min(row["events/s"] for row in table.rows)

@@ -27,7 +27,8 @@ from headwater.bench.meter import Meter, Usage
 from headwater.bench.report import RATES, Table, rates, reasons
 from headwater.examples import stream, synthetic
 from headwater.examples.stream import SECOND, START
-from headwater.flow.reach import Reach, Rule
+from headwater.flow.reach import Reach
+from headwater.flow.reach_rules import Rule
 from headwater.live.graph import LiveGraph
 from headwater.store import (
     Batch,

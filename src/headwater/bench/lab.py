@@ -140,6 +140,26 @@ def ask(meter: Meter, store: Path, sink: str, share: float) -> tuple[Usage, int]
 
 
 @contextmanager
+def uncompiled(spark: SparkSession) -> Iterator[None]:
+    """Lets Spark interpret its plans: for a few rows, compiling them takes far longer."""
+    settings = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            if was is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, was)
+
+
+@contextmanager
 def state_store(spark: SparkSession, state: State) -> Iterator[None]:
     """Chooses Spark's state store for queries started now."""
     before = spark.conf.get(_PROVIDER, None)

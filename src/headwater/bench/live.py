@@ -23,6 +23,25 @@ THROUGH_SPARK = ("throughput", "latency", "grid")
 ALONE = ("graph", "alternatives", "memory")
 PARTS = (*THROUGH_SPARK, *ALONE)
 MODES = ("none", "eager", LIVE)
+QUICK: dict[str, Any] = {
+    "domains": ("linear_road",),
+    "sizes": (10,),
+    "overlaps": (50,),
+    "cap": 16,
+    "pairs": 1,
+    "batches": 1,
+    "warm_ups": 0,
+}
+"""Options with which figures say nothing, but everything runs."""
+QUICK_OF: dict[str, dict[str, Any]] = {
+    "throughput": {"records": 2_000},
+    "latency": {"records": 8_000, "steps": 2},
+    "grid": {"records": 1_000},
+    "graph": {"overlaps": (0, 50), "edges": 10_000},
+    "alternatives": {"edges": 20_000, "relaxed": 0.1},
+    "memory": {"times": 0.5, "samples": 4},
+}
+"""The same, of each part."""
 
 
 def measure(
@@ -35,6 +54,10 @@ def measure(
     overlaps: Sequence[int] = graphs.OVERLAPS,
     edges: int | None = None,
     cap: int = memory.CAP,
+    times: float = memory.TIMES,
+    samples: int = memory.SAMPLES,
+    relaxed: float = alternatives.RELAXED,
+    steps: int = live.STEPS,
     pairs: int = 5,
     batches: int = 8,
     folder: Path | None = None,
@@ -51,10 +74,10 @@ def measure(
             )
         case "alternatives":
             yield from alternatives.tables(
-                sizes=sizes, edges=edges or alternatives.EDGES, **runs, **at
+                sizes=sizes, edges=edges or alternatives.EDGES, relaxed=relaxed, **runs, **at
             )
         case "memory":
-            yield from memory.tables(cap=cap, **at)
+            yield from memory.tables(cap=cap, times=times, samples=samples, **at)
         case _:
             assert spark is not None, f"{part} runs through Spark"
             with tempfile.TemporaryDirectory(prefix="headwater-bench-", dir=folder) as name:
@@ -71,6 +94,6 @@ def measure(
                 if part == "throughput":
                     yield from live.throughput(lab, domains)
                 elif part == "latency":
-                    yield from live.latency(lab, domains)
+                    yield from live.latency(lab, domains, steps)
                 else:
                     yield from live.grid(lab, sizes, overlaps)

@@ -21,6 +21,31 @@ _T = tuple(
 )
 
 
+QUARTILES = "quartiles"
+"""The column of the spread of what has no pair."""
+
+
+def quartiles(values: Sequence[float]) -> list[float] | None:
+    """The first and the third quartile; None where there is only one value.
+
+    >>> quartiles([5, 1, 2, 3, 4])
+    [2.0, 4.0]
+    """
+    if len(values) < 2:
+        return None
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return [low, high]
+
+
+def rounded(known: Interval | None, digits: int = 3) -> list[float] | None:
+    """An interval as reports have it.
+
+    >>> rounded(Interval(0.91234, 1.1)), rounded(None)
+    ([0.912, 1.1], None)
+    """
+    return None if known is None else [round(known.low, digits), round(known.high, digits)]
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A 95 % confidence interval."""

@@ -37,6 +37,8 @@ Ids = npt.NDArray[np.int64]
 PER_RESULT = 4  # records of a result, and results of a record: four overlapping windows
 PER_BATCH = 100_000
 OPENINGS = 10
+QUICK = {"edges": 200_000, "lookups": 3}
+"""Options with which figures say nothing, but everything runs."""
 TIME = pa.timestamp("us", tz="UTC")
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -68,7 +70,7 @@ def filled(
     writer: EmbeddedWriter, edges: int, ids: str, random: np.random.Generator
 ) -> tuple[dict[str, Any], Ids, Ids]:
     """Fill a store in many batches; what it took, the ids of the results and of the records."""
-    writer.register(_flow())
+    writer.register(flow_of_lookups())
     results: list[Ids] = []
     records: list[Ids] = []
     per_batch = PER_BATCH // PER_RESULT
@@ -80,7 +82,7 @@ def filled(
             record_ids = random.integers(-(2**62), 2**62, per_batch)
         # A window's result comes a batch after its records.
         origins = records[-1] if records else record_ids
-        batch, result_ids = _batch(number, record_ids, origins, random)
+        batch, result_ids = made_batch(number, record_ids, origins, random)
         began, busy = time.perf_counter(), time.process_time()
         made += writer.commit(batch).edges
         took = time.perf_counter() - began
@@ -99,9 +101,10 @@ def filled(
     return figures, np.concatenate(results), np.concatenate(records)
 
 
-def _batch(
+def made_batch(
     number: int, record_ids: Ids, origins: Ids, random: np.random.Generator
 ) -> tuple[Batch, Ids]:
+    """A batch of results with four records each, and the ids of the results."""
     count = len(record_ids)
     result_ids = random.integers(-(2**63), 2**63 - 1, count)
     times = pa.array(np.arange(count) + number * count, pa.int64()).cast(TIME)
@@ -121,7 +124,8 @@ def _batch(
     return Batch("bench", number, START, {"stopped": part}, {"reports": table}), result_ids
 
 
-def _flow() -> FlowRegistration:
+def flow_of_lookups() -> FlowRegistration:
+    """The flow of these batches."""
     key = {"kind": "column", "columns": ["tid"], "types": ["bigint"]}
     own = pa.schema([("tid", pa.int64()), ("speed", pa.int64())])
     source = SourceRegistration("reports", {"kind": "stream", "keep": "all", "id": key}, own)

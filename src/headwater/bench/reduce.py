@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headwater.bench import disorder, entities, reduce_runs, reduce_stages
 
@@ -25,6 +25,16 @@ EDGES = {
 }
 """Edges of each part; of `entities`, dependencies."""
 
+QUICK: dict[str, dict[str, Any]] = {
+    "throughput": {"edges": 2_000, "pairs": 1, "cores": (1,)},
+    "memory": {"edges": 2_000, "cores": (1,)},
+    "ceiling": {"edges": 5_000, "pairs": 1},
+    "partitions": {"edges": 30_000, "batches": (1_000, 30_000)},
+    "disorder": {"edges": 1_000, "levels": (0, 50)},
+    "entities": {"edges": 4_000, "lookups": 5},
+}
+"""Options of each part with which figures say nothing, but everything runs."""
+
 
 def measure(
     part: str,
@@ -32,6 +42,9 @@ def measure(
     edges: int | None = None,
     pairs: int = 3,
     cores: Sequence[int] = reduce_runs.CORES,
+    batches: Sequence[int] = reduce_stages.BATCHES,
+    lookups: int = entities.LOOKUPS,
+    levels: Sequence[int] = disorder.LEVELS,
     folder: Path | None = None,
     progress: Progress = lambda doing, done, total: None,
 ) -> Iterator[Table]:
@@ -45,10 +58,12 @@ def measure(
         case "ceiling":
             yield reduce_stages.stages(number, pairs, folder, progress)
         case "partitions":
-            yield from reduce_stages.partitionings(number, folder=folder, progress=progress)
+            yield from reduce_stages.partitionings(
+                number, batches=batches, folder=folder, progress=progress
+            )
         case "disorder":
-            yield disorder.measure(edges=number, progress=progress)
+            yield disorder.measure(edges=number, levels=levels, progress=progress)
         case "entities":
-            yield entities.measure(number, folder=folder, progress=progress)
+            yield entities.measure(number, lookups=lookups, folder=folder, progress=progress)
         case _:
             raise ValueError(f"there is no part {part!r}")

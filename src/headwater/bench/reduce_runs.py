@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.bench import reduce_stages
 from headwater.bench.harness import GENERATION, Case, Outcome, Sample, compare
 from headwater.bench.meter import Meter, Usage
+from headwater.bench.paired import rounded
 from headwater.bench.processes import ALL, Peaks, total_cpu
 from headwater.bench.report import MIB, Row, Table
 from headwater.errors import HeadwaterError
@@ -50,6 +51,7 @@ THROUGHPUT = {
     "edges/s per core": ",.0f",
     "MB/CPU s": ",.1f",
     "speed-up": ".2f",
+    "95 %": ".2f",
     "goal": "",
     "seconds": ",.1f",
     "of that finishing": ",.1f",
@@ -129,6 +131,7 @@ def _row(
         "edges/s per core": round(made.edges / usage.seconds / cores),
         "MB/CPU s": round(made.bytes / 1e6 / usage.cpu, 2),
         "speed-up": None if cores == first else round(outcome.ratio(variant), 2),
+        "95 %": None if cores == first else rounded(outcome.interval(variant)),
         "goal": reached(rate / cores),
         "seconds": round(usage.seconds, 2),
         "of that finishing": round(outcome.usage(variant, "finish").seconds, 2),

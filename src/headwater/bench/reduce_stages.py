@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from headwater.bench.paired import QUARTILES, quartiles
 from headwater.bench.report import Table
 from headwater.examples.hashtags import provenance
 from headwater.reduce.blocks import Block
@@ -41,7 +42,7 @@ REDUCERS = 5
 STAGES = ("parsing", "splitting", "local reduction", "commit", "completion")
 _JOB = "hashtags"
 
-COSTS = {"stage": "", "MB/CPU s": ",.1f", "CPU s": ",.2f", "share": ".2f"}
+COSTS = {"stage": "", "MB/CPU s": ",.1f", "CPU s": ",.2f", QUARTILES: ",.2f", "share": ".2f"}
 TABLE_I = {
     "partition": "",
     "edges": ",",
@@ -78,6 +79,8 @@ def stages(edges: int, pairs: int, folder: Path | None, progress: Progress) -> T
         progress("done", pairs + 1, pairs + 1)
     seconds = {stage: statistics.median(run[stage] for run in runs[1:]) for stage in STAGES}
     total = sum(seconds.values())
+    spread = {stage: quartiles([run[stage] for run in runs[1:]]) for stage in STAGES}
+    spread["all"] = quartiles([sum(run.values()) for run in runs[1:]])
     title = (
         f"Stages without Spark, {made.edges:,} edges, {made.bytes / 1e6:,.0f} MB of JSON; "
         f"median of {pairs}"
@@ -91,6 +94,7 @@ def stages(edges: int, pairs: int, folder: Path | None, progress: Progress) -> T
                 "MB/CPU s": round(rate, 1),
                 "CPU s": round(spent, 3),
                 "share": round(spent / total, 3),
+                QUARTILES: spread[stage],
             }
         )
     table.notes.append("the rate of parsing is the ceiling; Spark's own work comes on top of all")

@@ -12,10 +12,11 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.bench.paired import QUARTILES, quartiles
 from headwater.bench.report import Table
 from headwater.examples import linear_road
 
@@ -23,12 +24,21 @@ if TYPE_CHECKING:
     from headwater.query import Store
 
 MODES = ("ancestors", "intervals", "eager")
+QUICK: dict[str, Any] = {
+    "records": 20_000,
+    "asked": 50,
+    "repeats": 1,
+    "warm_ups": 0,
+    "modes": ("ancestors", "intervals"),
+}
+"""Options with which figures say nothing, but everything runs."""
 Progress = Callable[[str, int, int], None]
 
 
 COLUMNS = {
     "mode": "",
     "one, s": ".2f",
+    QUARTILES: ".2f",
     "rows read": ",",
     "its records": ".1f",
     "asked": ",",
@@ -43,6 +53,7 @@ def measure(
     records: int = 10_000_000,
     asked: int = 1_000,
     repeats: int = 5,
+    warm_ups: int = 1,
     modes: Sequence[str] = MODES,
     folder: Path | None = None,
     progress: Progress = lambda doing, done, total: None,
@@ -51,7 +62,7 @@ def measure(
     import headwater as hw
 
     table = Table(f"backward by replay over {records:,} reports", COLUMNS)
-    total = 1 + len(modes) * (repeats + 2)
+    total = 1 + len(modes) * (warm_ups + repeats + 1)
     done = 0
     with tempfile.TemporaryDirectory(prefix="headwater-bench-", dir=folder) as name:
         place = Path(name)
@@ -67,13 +78,13 @@ def measure(
             done += 1
             with hw.open(place / mode) as store:
                 ids = _spread(store, asked)
-                single = _spread(store, repeats + 1)
+                single = _spread(store, warm_ups + repeats)
                 ones, manies = [], []
-                for turn in range(repeats + 1):
+                for turn in range(warm_ups + repeats):
                     progress(f"{mode}: asking", done, total)
                     one = _ask(store, [single[turn % len(single)]])
                     many = _ask(store, ids)
-                    if turn:
+                    if turn >= warm_ups:
                         ones.append(one)
                         manies.append(many)
                     done += 1
@@ -83,6 +94,7 @@ def measure(
                 {
                     "mode": mode,
                     "one, s": one_s,
+                    QUARTILES: quartiles([seconds for seconds, _, _ in ones]),
                     "rows read": max(rows for _, rows, _ in ones),
                     "its records": statistics.mean(found for _, _, found in ones),
                     "asked": len(ids),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *([0-9]+)\r\n")
 
 
 @dataclass(slots=True)
@@ -43,26 +45,52 @@ def request(
     return ("\r\n".join(head) + "\r\n\r\n").encode() + body
 
 
-class _Client:
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+class _Client(asyncio.Protocol):
+    """One connection; it asks again when it has been answered."""
 
-    async def ask(self, data: bytes) -> int:
-        """Send a request, read the answer; its status."""
-        if self._streams is None:
-            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
-        reader, writer = self._streams
-        writer.write(data)
-        head = await reader.readuntil(b"\r\n\r\n")
-        lines = head.split(b"\r\n")
-        size = next(int(line[15:]) for line in lines if line[:15].lower() == b"content-length:")
-        await reader.readexactly(size)
-        return int(lines[0].split()[1])
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._got = bytearray()
+        self._size = -1
+        self._answer: asyncio.Future[int] | None = None
+
+    @classmethod
+    async def connected(cls, port: int) -> _Client:
+        """A client that is connected."""
+        loop = asyncio.get_running_loop()
+        _, client = await loop.create_connection(cls, "127.0.0.1", port)
+        return client
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._got += data
+        if self._size < 0:
+            end = self._got.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            self._size = end + 4 + int(_LENGTH.search(self._got, 0, end + 2)[1])  # type: ignore[index]
+        if len(self._got) >= self._size and self._answer is not None:
+            status = int(self._got[9:12])
+            self._got.clear()
+            self._size = -1
+            self._answer.set_result(status)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(exc or ConnectionResetError("the service hung up"))
+
+    def ask(self, data: bytes) -> asyncio.Future[int]:
+        """Send a request; the status of its answer."""
+        assert self._transport is not None
+        self._answer = asyncio.get_running_loop().create_future()
+        self._transport.write(data)
+        return self._answer
 
     def close(self) -> None:
-        if self._streams is not None:
-            self._streams[1].close()
+        if self._transport is not None:
+            self._transport.close()
 
 
 def at_once(port: int, clients: int, seconds: float, make: Callable[[int, int], bytes]) -> Outcome:
@@ -74,10 +102,11 @@ async def _at_once(
     port: int, clients: int, seconds: float, make: Callable[[int, int], bytes]
 ) -> Outcome:
     outcome = Outcome()
+    made = [await _Client.connected(port) for _ in range(clients)]
     until = time.perf_counter() + seconds
 
     async def work(number: int) -> None:
-        client, turn = _Client(port), 0
+        client, turn = made[number], 0
         try:
             while (begun := time.perf_counter()) < until:
                 status = await client.ask(make(number, turn))
@@ -104,7 +133,7 @@ def at_rate(port: int, rate: float, requests: Sequence[bytes], clients: int = 64
 async def _at_rate(port: int, rate: float, requests: Sequence[bytes], clients: int) -> Outcome:
     outcome = Outcome()
     free: asyncio.Queue[_Client] = asyncio.Queue()
-    made = [_Client(port) for _ in range(clients)]
+    made = [await _Client.connected(port) for _ in range(clients)]
     for client in made:
         free.put_nowait(client)
 

@@ -41,6 +41,13 @@ Results: TypeAlias = Literal["whole", "keys"]
 COMPONENTS = (2, 5, 10, 15)
 PAYLOADS = (100, 1_024)
 EVENTS = 100_000
+QUICK: dict[str, Any] = {
+    "events": 2_000,
+    "payloads": (1_024,),
+    "components": (3,),
+    "modes": ("none", "eager"),
+}
+"""Options with which figures say nothing, but everything runs."""
 KEY_BYTES = 8 * len(SCHEMA)
 """The paper's key of an event: its time, its number, its stream and how long it took."""
 

@@ -66,13 +66,23 @@ def readings(folder: Path, records: int, files: int, first_sensor: int) -> Path:
     return _write(folder, records, files, columns)
 
 
-def keyed(folder: Path, records: int, keys: int, files: int, first: int = 0) -> Path:
-    """Writes events of so many keys, in random order of the keys."""
+def keyed(
+    folder: Path,
+    records: int,
+    keys: int,
+    files: int,
+    first: int = 0,
+    per_second: int | None = None,
+) -> Path:
+    """Writes events of so many keys, in random order of the keys.
+
+    Unless told how many fall into a second, each key has about one.
+    """
 
     def columns(ids: Ints) -> dict[str, pa.Array]:
         noise = _noise(ids + first)
         return {
-            "ts": _times(ids, keys),
+            "ts": _times(ids, per_second or keys),
             "k": pa.array((noise >> 16) % keys, pa.int32()),
             "v": pa.array((noise >> 40) % 1_000, pa.int32()),
         }

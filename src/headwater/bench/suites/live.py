@@ -26,7 +26,7 @@ from headwater.bench.lab import LIVE, OPTIONS
 from headwater.bench.report import RATES, Table, rates, reasons
 from headwater.errors import HeadwaterError
 from headwater.examples import load, synthetic
-from headwater.flow.reach import longest_wait
+from headwater.flow.reach_rules import longest_wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

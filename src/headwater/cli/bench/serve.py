@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.bench import Folder, report_parts
+from headwater.cli.bench.common import Folder, Quick, report_parts
 from headwater.cli.output import Json
 
 
@@ -27,8 +27,10 @@ def serve(
         list[int] | None,
         typer.Option(min=1, max=1_000, help="publish: clients.", show_default="1 … 128"),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.2, help="How long each time.")] = 5.0,
+    seconds: Annotated[float, typer.Option(min=0.2, help="How long each time.")] = 1.0,
+    pairs: Annotated[int, typer.Option(min=1, help="How many times, in turns.")] = 5,
     edges: Annotated[int, typer.Option(min=100_000, help="ask: edges in the store.")] = 10_000_000,
+    quick: Quick = False,
     folder: Folder = None,
     json: Json = False,
 ) -> None:
@@ -38,14 +40,19 @@ def serve(
     `forward` of one id at a fixed rate of requests, alone and beside a running flow; times count
     from when a request was due.
 
-    Example: `headwater bench serve --part publish --seconds 3`
+    Example: `headwater bench serve --part publish --seconds 3 --pairs 1`
     """
-    from headwater.bench.served import CLIENTS, PARTS, measure
+    from headwater.bench.served import CLIENTS, PARTS, QUICK, measure
     from headwater.cli.serve import require_extra
 
     require_extra()
     chosen = [each.value for each in part] if part else list(PARTS)
     measured = partial(
-        measure, clients=clients or CLIENTS, seconds=seconds, edges=edges, folder=folder
+        measure,
+        clients=clients or CLIENTS,
+        seconds=seconds,
+        pairs=pairs,
+        edges=edges,
+        folder=folder,
     )
-    report_parts("bench serve", chosen, measured, json)
+    report_parts("bench serve", chosen, measured, json, QUICK if quick else {})

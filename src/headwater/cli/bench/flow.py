@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.bench import Folder, report_parts
+from headwater.cli.bench.common import Folder, Quick, report_parts
 from headwater.cli.output import Json
 
 
@@ -30,6 +30,8 @@ def flow(
     ] = None,
     pairs: Annotated[int, typer.Option(min=1, help="Runs of each variant.")] = 3,
     seconds: Annotated[float, typer.Option(min=0.1, help="publish: how long each time.")] = 2.0,
+    mib: Annotated[float, typer.Option(min=0.01, help="window: MiB of a file.")] = 32.0,
+    quick: Quick = False,
     folder: Folder = None,
     json: Json = False,
 ) -> None:
@@ -43,9 +45,9 @@ def flow(
 
     Example: `headwater bench flow --part publish --part labels`
     """
-    from headwater.bench.flow import PARTS, measure
+    from headwater.bench.flow import PARTS, QUICK, measure
 
     asked = [each.value for each in part or [FlowPart.publish]]
     chosen = [name for name in PARTS if name in asked or FlowPart.all in asked]
-    measured = partial(measure, pairs=pairs, seconds=seconds, folder=folder)
-    report_parts("bench flow", chosen, measured, json)
+    measured = partial(measure, pairs=pairs, seconds=seconds, size=mib, folder=folder)
+    report_parts("bench flow", chosen, measured, json, QUICK if quick else {})

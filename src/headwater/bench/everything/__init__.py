@@ -1,0 +1,1 @@
+"""Every benchmark, one after the other, into one page: `headwater bench all`."""
