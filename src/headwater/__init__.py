@@ -18,6 +18,7 @@ from headwater.errors import (
 )
 
 if TYPE_CHECKING:
+    from headwater.capture.kafka_sink import to_kafka
     from headwater.capture.run import Run
     from headwater.capture.sink import BatchInfo
     from headwater.compose import Composition, CompositionError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from headwater.store import open  # noqa: A004
 
 __version__ = "0.1.0"
+"""The one place that says it: the build takes it from here."""
 
 __all__ = [
     "BatchInfo",
@@ -59,6 +61,7 @@ __all__ = [
     "open",
     "reduce_job",
     "time",
+    "to_kafka",
     "to_spark",
 ]
 
@@ -78,6 +81,7 @@ _WHERE = {
     "open": "headwater.store",
     "reduce_job": "headwater.reduce.run",
     "time": "headwater.mapreduce.windows",
+    "to_kafka": "headwater.capture.kafka_sink",
     "to_spark": "headwater.query",
 }
 """Imported when first asked for: Spark's workers import this package and need none of it."""

@@ -216,3 +216,29 @@ def test_a_run_can_be_stopped_and_told_of(flow: hw.Flow, lab: Lab) -> None:
         assert run.wait(timeout=0.01) is False
         assert "active" in repr(run)
     assert not run.active
+
+
+ALONE = """
+import sys
+import headwater as hw
+from pyspark.sql import functions as F
+
+flow = hw.Flow("alone")
+rows = flow.spark.createDataFrame([(1, 5), (2, 7)], "id bigint, v int")
+numbers = flow.source("numbers", df=rows, id="id")
+flow.sink("pairs", numbers.count_window(2).agg(F.sum("v").alias("sum")))
+flow.start(store=sys.argv[1], capture="eager").wait()
+print(hw.open(sys.argv[1]).results("pairs")["sum"].to_pylist())
+"""
+
+
+@pytest.mark.long
+def test_a_batch_run_over_arrival_order_in_a_session_that_never_streamed(lab: Lab) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, str(lab.home / "store")],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.stdout.strip().endswith("[12]"), done.stderr[-2000:]

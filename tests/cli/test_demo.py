@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import headwater as hw
+from headwater import streams as registry
 from headwater.cli.demo import MARKER
+from tests.support import need
 
 
 def test_the_demo_shows_an_alert_its_reports_and_the_way_back(tmp_path: Path) -> None:
@@ -62,6 +65,62 @@ def test_the_demo_ends_on_a_page_with_live_traffic(tmp_path: Path) -> None:
         code = running.wait(60)
     assert code == 0, log.read_text()
     assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.long
+def test_the_demo_on_a_broker_of_its_own(tmp_path: Path) -> None:
+    """Reports come from a topic, and each alert of the store is a message of another."""
+    command = [sys.executable, "-m", "headwater", "demo", "traffic", "--kafka", "--reports", "6000"]
+    done = subprocess.run(
+        [*command, "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    need(f"a broker ({done.stderr})", "no broker for the demo" not in done.stderr)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert len(told["backward"]) == 4
+    with hw.open(tmp_path / "traffic" / "store") as store:
+        alerts = store.results("stopped").num_rows
+    assert told["topics"] == {"reports": 6_000, "stopped": alerts}
+    assert not (tmp_path / "traffic" / "kafka").exists(), "the broker has ended"
+
+
+@pytest.mark.long
+def test_the_demo_s_page_on_a_broker(tmp_path: Path) -> None:
+    asked = ["demo", "traffic", "--kafka", "--reports", "6000", "--port", "0", "--speed", "60"]
+    log = tmp_path / "log"
+    with log.open("w") as out:
+        running = subprocess.Popen(
+            [sys.executable, "-m", "headwater", *asked], cwd=tmp_path, stdout=out, stderr=out
+        )
+    try:
+        link = _awaited(running, log, r"that alert: (http://127\.0\.0\.1:\d+)/trace")
+        _awaited(running, log, r"topics at 127\.0\.0\.1:\d+: .*reports, .*stopped")
+        assert "Its 4 reports" in log.read_text()
+        status = f"{link.group(1)}/api/flows/traffic/status"
+        before = _events(status)
+        until = time.monotonic() + 60
+        while _events(status) <= before:
+            assert time.monotonic() < until, "traffic goes on"
+            time.sleep(0.5)
+        streams = tmp_path / "traffic" / "streams"
+        assert registry.open(streams).declaration("stopped").log == "kafka:stopped"
+    finally:
+        running.send_signal(signal.SIGINT)
+        code = running.wait(60)
+    assert code == 0, log.read_text()
+    assert "Traceback" not in log.read_text()
+    assert not (tmp_path / "traffic" / "kafka").exists(), "the broker has ended"
+
+
+def test_a_broker_begins_anew(headwater, tmp_path: Path) -> None:
+    failed = headwater("demo", tmp_path / "d", "--kafka", "--keep")
+    assert failed.code == 2
+    assert "does not go with --keep" in failed.err
 
 
 def _awaited(running: subprocess.Popen, log: Path, pattern: str) -> re.Match[str]:

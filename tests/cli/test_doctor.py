@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,37 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_missing_package() -> None:
     assert not doctor._package("no-such-package").ok
+
+
+def test_a_place_for_a_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = doctor.lake(tmp_path / "lake")
+    assert found.ok
+    assert f"delta:{tmp_path / 'lake'} can be written" in found.found
+    assert not (tmp_path / "lake").exists(), "nothing is left behind"
+    (tmp_path / "file").write_text("")
+    assert "can't be written" in doctor.lake(tmp_path / "file").found
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    missing = doctor.lake(tmp_path / "lake")
+    assert not missing.ok
+    assert missing.advice == "pip install 'headwater[delta]'"
+
+
+def test_a_broker_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    missing = doctor.answers("127.0.0.1:1")
+    assert not missing.ok
+    assert missing.advice == "pip install 'headwater[kafka]'"
+
+
+def test_every_module_can_do_without_kafka_and_delta() -> None:
+    """What is not used is not needed: all of Headwater is imported without both extras."""
+    code = (
+        "import importlib, pkgutil, sys\n"
+        "sys.modules.update(dict.fromkeys(('confluent_kafka', 'deltalake')))\n"
+        "import headwater\n"
+        "for found in pkgutil.walk_packages(headwater.__path__, 'headwater.'):\n"
+        "    if not found.name.endswith('__main__'): importlib.import_module(found.name)\n"
+        "print(len(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2_000:]

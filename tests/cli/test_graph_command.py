@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwater.flow.reach import Reach, Rule
+from headwater.flow.reach import Reach
+from headwater.flow.reach_rules import Rule
 from headwater.live.graph import LiveGraph
 from headwater.store import EmbeddedWriter
 from tests.store.small import at, batch, flow, stopped

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import headwater as hw
 from headwater.errors import StoreError
 
 COMMANDS = [
@@ -46,14 +47,18 @@ COMMANDS = [
     ["publish"],
     ["serve"],
     ["mapreduce"],
+    ["compact"],
+    ["copy"],
     ["doctor"],
     ["bench", "capture"],
     ["bench", "live"],
     ["bench", "flow"],
     ["bench", "serve"],
+    ["bench", "scale"],
     ["bench", "reduce"],
     ["bench", "storage"],
     ["bench", "queries"],
+    ["bench", "all"],
 ]
 
 
@@ -73,7 +78,7 @@ def test_every_command_explains_itself_by_an_example(headwater, command: list[st
 
 
 def test_version(headwater) -> None:
-    assert headwater("--version").out == "headwater 0.1.0\n"
+    assert headwater("--version").out == f"headwater {hw.__version__}\n"
 
 
 @pytest.mark.parametrize(

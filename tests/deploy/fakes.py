@@ -32,7 +32,7 @@ class FakeDeployment:
 
     def __init__(self, folder: Path, takes: float) -> None:
         self.broken: dict[str, str] = {}
-        self._lines: dict[str, Any] = {}
+        self.making = SimpleNamespace(lines={})
         composition = Composition.parse(FLOW.format(schema=SCHEMA, takes=takes))
         opened = streams.open(folder / "streams")
         opened.create("radar", SCHEMA, event_time="at", id="n")

@@ -20,9 +20,13 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 NUMS = 'stream: nums, schema: "n bigint, at timestamp, k string, v bigint", event_time: at, id: n'
 
 
-def host_of(tmp_path: Path, spark: SparkSession, *, live: bool = False) -> Host:
+def host_of(
+    tmp_path: Path, spark: SparkSession, *, live: bool = False, on_lake: bool = False
+) -> Host:
     """A host in a test's folder."""
-    return Host(tmp_path / "flows", streams=tmp_path / "streams", spark=spark, live=live)
+    store = f"delta:{tmp_path / 'lake'}" if on_lake else None
+    folder, streams = tmp_path / "flows", tmp_path / "streams"
+    return Host(folder, streams=streams, store=store, spark=spark, live=live)
 
 
 def event(n: int) -> dict[str, Any]:

@@ -41,13 +41,16 @@ def numbers(host: Any, stream: str = "out") -> list[int]:
     return [row["n"] for row in rows(host, stream)]
 
 
-def test_only_what_a_change_touches_is_replaced(tmp_path: Path, spark: SparkSession) -> None:
+def test_only_what_a_change_touches_is_replaced(
+    tmp_path: Path, spark: SparkSession, on_lake: bool
+) -> None:
     flow = parse("part", FLOW)
-    with host_of(tmp_path, spark) as host:
+    with host_of(tmp_path, spark, on_lake=on_lake) as host:
         deployment = host.deploy(flow)
         publish(host, 0, 10)
         settle(host)
         assert ids(deployment) == ["all@1", "added@1"]
+        early = hw.open(host.store)
         node = flow["added"]
         assert isinstance(node, Function)
         host.deploy(flow.replace("added", replace(node, static={"by": 100})))
@@ -63,8 +66,8 @@ def test_only_what_a_change_touches_is_replaced(tmp_path: Path, spark: SparkSess
         made = {row["n"]: row["sum"] - event(row["n"])["v"] for row in rows(host, "out")}
         assert [made[n] for n in range(20, 30)] == [1] * 10
         assert sorted(numbers(host)) == list(range(30))
-        with hw.open(host.store) as store:
-            # Which version made a result is told with it.
+        with early as store:
+            # Which version made a result is told with it, also by a store opened before it.
             by_version = {
                 n: store.backward(entity=f"hw:streams/out/{row['event_id']}", steps=True)
                 for n, row in ((row["n"], row) for row in rows(host, "out"))
@@ -110,7 +113,9 @@ def test_what_is_added_removed_and_undone(tmp_path: Path, spark: SparkSession) -
         assert deployment.composition == flow
 
 
-def test_windows_of_counts_and_of_times_go_on(tmp_path: Path, spark: SparkSession) -> None:
+def test_windows_of_counts_and_of_times_go_on(
+    tmp_path: Path, spark: SparkSession, on_lake: bool
+) -> None:
     flow = parse(
         "state",
         """
@@ -121,7 +126,7 @@ def test_windows_of_counts_and_of_times_go_on(tmp_path: Path, spark: SparkSessio
         """,
         watermark="2 seconds",
     )
-    with host_of(tmp_path, spark) as host:
+    with host_of(tmp_path, spark, on_lake=on_lake) as host:
         deployment = host.deploy(flow)
         end = 0
         for turn, size in enumerate((7, 11, 1, 16), 1):

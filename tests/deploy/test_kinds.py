@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import headwater as hw
+from headwater.errors import FlowError
 from tests.deploy.support import BEGIN, came_from, event, host_of, parse, publish, rows, settle
 
 if TYPE_CHECKING:
@@ -73,6 +76,9 @@ def test_operators(tmp_path: Path, spark: SparkSession) -> None:
         known_out: {sink: {from: known, stream: known}}
         near: {join: {from: {a: even, b: odd}, policy: window, within: 1 second}}
         near_out: {sink: {from: near, stream: near}}
+        ended: {map: {from: slid, columns: {window: window_time(window)}, keep: [k, s]}}
+        beside: {join: {from: {w: ended, x: odd}, policy: window, on: [k], within: 3 seconds}}
+        beside_out: {sink: {from: beside, stream: beside}}
         """,
     )
     with host_of(tmp_path, spark) as host:
@@ -96,6 +102,13 @@ def test_operators(tmp_path: Path, spark: SparkSession) -> None:
                 for a in range(0, COUNT, 2)
                 for b in range(1, COUNT, 2)
                 if abs(a - b) <= 1
+            )
+            # A window's time is its last microsecond.
+            assert found(host, store, "beside", ["s", "n"]) == expected(
+                ((key[1], n), [*numbers, n])
+                for key, numbers in windows(6, 3, lambda e: e["k"]).items()
+                for n in range(1, COUNT, 2)
+                if key[0] == event(n)["k"] and abs(key[2] + 6 - 1e-6 - n) <= 3
             )
             for row in rows(host, "again"):
                 start = round((row["window"]["start"] - BEGIN).total_seconds())
@@ -150,7 +163,7 @@ def test_steps_in_order_of_arrival(tmp_path: Path, spark: SparkSession) -> None:
             )
 
 
-def test_functions_services_and_jobs(tmp_path: Path, spark: SparkSession) -> None:
+def test_functions_services_and_jobs(tmp_path: Path, spark: SparkSession, on_lake: bool) -> None:
     here = "tests.deploy.functions"
     flow = parse(
         "work",
@@ -175,7 +188,7 @@ def test_functions_services_and_jobs(tmp_path: Path, spark: SparkSession) -> Non
         queued_out: {{sink: {{from: queued, stream: queued}}}}
         """,
     )
-    with host_of(tmp_path, spark) as host:
+    with host_of(tmp_path, spark, on_lake=on_lake) as host:
         host.deploy(flow)
         publish(host, 0, COUNT, at_once=8)
         settle(host)
@@ -210,3 +223,19 @@ def test_functions_services_and_jobs(tmp_path: Path, spark: SparkSession) -> Non
             assert {name.split("/")[1] for name in ends} == {
                 *("more", "squares", "worked", "pairs", "queued")
             }
+
+
+def test_windows_are_no_moments_to_join_by(tmp_path: Path, spark: SparkSession) -> None:
+    flow = parse(
+        "near",
+        """
+        slid: {aggregate: {from: nums, window: {time: 6 seconds}, by: [k], columns: {s: sum(v)}}}
+        near: {join: {from: [slid, nums], policy: window, on: [k], within: 1 second}}
+        out: {sink: {from: near, stream: near}}
+        """,
+    )
+    with (
+        host_of(tmp_path, spark) as host,
+        pytest.raises(FlowError, match="port 'slid' has windows for times.* window_time"),
+    ):
+        host.deploy(flow)

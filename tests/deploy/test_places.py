@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from headwater import streams
+from headwater.capture.checkpoint import Checkpoint
 from headwater.deploy.building.calls import Calls
 from headwater.deploy.building.pieces import pieces
 from headwater.deploy.units.feeding import Feeder, first_since, latest_time
 from headwater.deploy.units.places import Places
-from headwater.errors import FlowError
+from headwater.errors import FlowError, RunError
 from tests.deploy.support import parse
 
 
@@ -49,6 +50,21 @@ def test_the_last_file_of_each_stream(tmp_path: Path) -> None:
     assert places.after(1) == {"a": "003.parquet", "b": "000.parquet"}
     assert places.after(2) == {"a": "003.parquet", "b": "005.parquet"}
     assert places.after(3) == {}
+
+
+@pytest.mark.parametrize("text", ["", "v1\n{}\n{", "v1\n{}\n[]", "\x00\xff", "v1\n{}\n{}"])
+@pytest.mark.parametrize("file", ["offsets/0", "sources/0/0"])
+def test_a_damaged_log_is_named(tmp_path: Path, file: str, text: str) -> None:
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").write_text('v1\n{"batchWatermarkMs": 5}\n{"logOffset": 0}')
+    log(tmp_path / "sources" / "0", "0", [(0, "file:///u/inputs/a/001.parquet")])
+    assert Places(tmp_path).after(0) == {"a": "001.parquet"}
+    (tmp_path / file).write_bytes(text.encode("latin-1"))
+    with pytest.raises(RunError, match=f"{file} is damaged; put a copy of its checkpoint back"):
+        Places(tmp_path).after(0)
+    if file == "offsets/0" and not text.startswith("v1"):
+        with pytest.raises(RunError, match="offsets/0 is damaged; put a copy"):
+            Checkpoint.at(str(tmp_path)).watermark(0)
 
 
 def test_feeding_from_one_place_to_another(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def test_the_public_names_are_fixed() -> None:
         "open",
         "reduce_job",
         "time",
+        "to_kafka",
         "to_spark",
     ]
 
@@ -49,6 +50,7 @@ def test_the_public_names_are_fixed() -> None:
     [
         ({"path": "nowhere"}, "source 'a' at test_flow.py:.*: there is no 'nowhere'"),
         ({"path": None}, "files need path="),
+        ({"path": __file__}, "test_flow.py' is one file, .* or stream=False to read it once"),
         ({"event_time": "when"}, "no column 'when' for event_time=; the schema has id, ts, k, v"),
         ({"event_time": "v"}, "event_time column 'v' is int, not timestamp"),
         ({"id": "key"}, "no column 'key' for id="),
@@ -58,7 +60,8 @@ def test_the_public_names_are_fixed() -> None:
         ({"keep": "some"}, "keep='some' is not one of all, contributing, alive, none"),
         ({"schema": "id bigint, ts timestamp, __hw_v int"}, "'__hw_v' has the prefix __hw_"),
         ({"schema": "id bigint ts"}, "schema 'id bigint ts' at"),
-        ({"schema": None}, "give df=, or format= and schema="),
+        ({"schema": None}, r"give df=, or format= and schema=.*spark\.read\.parquet\(.*\)\.schema"),
+        ({"schema": None, "format": "json"}, "such as schema='id bigint, at timestamp'$"),
         ({"df": "spark"}, "give either df= or"),
     ],
 )
@@ -79,6 +82,12 @@ def test_a_wrong_source_is_refused_where_it_is_written(
     with pytest.raises(hw.FlowError, match=says) as refused:
         flow.source("a", **given)  # type: ignore[arg-type]
     assert "\n" not in str(refused.value)
+
+
+def test_a_session_of_spark_connect_is_refused() -> None:
+    there = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(hw.HeadwaterError, match="can't run through Spark Connect"):
+        hw.Flow("far", there)
 
 
 def test_names_are_given_once(flow: hw.Flow, lab: Lab) -> None:

@@ -15,7 +15,7 @@ import headwater as hw
 from headwater.capture.binding import fingerprint
 from headwater.flow import nodes
 from headwater.flow.functions import taken
-from headwater.flow.reach import longest_wait
+from headwater.flow.reach_rules import longest_wait
 from tests.support.streams import Lab
 
 URL = "http://127.0.0.1:9/x"

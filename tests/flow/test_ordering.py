@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 import headwater as hw
 from headwater.errors import FlowError, HeadwaterError
-from headwater.flow.reach import longest_wait
+from headwater.flow.reach_rules import longest_wait
 
 SCHEMA = "id bigint, ts timestamp, k int, v int, s string"
 

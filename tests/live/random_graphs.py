@@ -148,12 +148,19 @@ class LiveRun:
 
 
 def run_live(
-    flow: hw.Flow, folder: Path, name: str, expiry: Expiry, *, finish: bool = False
+    flow: hw.Flow,
+    folder: Path,
+    name: str,
+    expiry: Expiry,
+    *,
+    finish: bool = False,
+    lake: bool = False,
 ) -> LiveRun:
     """Run a flow to the end of its files, perhaps for good."""
     place = folder / name
+    address = f"{'delta:' if lake else ''}{place / 'store'}"
     run = flow.start(
-        store=str(place / "store"),
+        store=address,
         checkpoint=str(place / "checkpoint"),
         capture="eager",
         available_now=True,
@@ -163,7 +170,7 @@ def run_live(
     run.wait()
     if finish:
         run.finish()
-    store = hw.open(str(place / "store"))
+    store = hw.open(address)
     changes = list(store.follow(wait=False))
     return LiveRun(place, store, changes, recorded_input(flow, place / "checkpoint", folder))
 

@@ -33,10 +33,18 @@ READINGS = """
 """
 
 
-def checked(flow: hw.Flow, lab: Lab, *, expiry: Expiry = "tight", finish: bool = False) -> Checked:
+def checked(
+    flow: hw.Flow,
+    lab: Lab,
+    *,
+    expiry: Expiry = "tight",
+    finish: bool = False,
+    lake: bool = False,
+) -> Checked:
     """What the checker says of a run with a live graph."""
     path = lab.home / "store"
-    run = flow.start(store=str(path), capture="eager", available_now=True, live=True, expiry=expiry)
+    store = f"delta:{path}" if lake else str(path)
+    run = flow.start(store=store, capture="eager", available_now=True, live=True, expiry=expiry)
     run.wait()
     if finish:
         run.finish()
@@ -47,7 +55,7 @@ def checked(flow: hw.Flow, lab: Lab, *, expiry: Expiry = "tight", finish: bool =
         for i in range(len(recorded.watermarks))
     ]
     return check_graph(
-        hw.open(str(path)).follow(wait=False),
+        hw.open(store).follow(wait=False),
         list(flow.sinks.values()),
         Input(batches, recorded.watermarks, {}),
         expiry=expiry,
@@ -142,15 +150,30 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("number", range(3))
-def test_graph_of_many(number: int, interpreted: SparkSession, flow: hw.Flow, lab: Lab) -> None:
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    ("number", "lake"),
+    [
+        (0, False),
+        (1, True),
+        (2, False),
+        pytest.param(0, True, marks=LONG),
+        pytest.param(1, False, marks=LONG),
+        pytest.param(2, True, marks=LONG),
+    ],
+)
+def test_graph_of_many(
+    number: int, lake: bool, interpreted: SparkSession, flow: hw.Flow, lab: Lab
+) -> None:
     a, b = lab.source(flow, "a", READINGS), lab.source(flow, "b", READINGS)
     for shape in SHAPES[number::3]:
         flow.sink(shape.__name__, shape(a, b))
     # Every record has its vertex at once, and only then becomes past.
     flow.sink("first", a)
     flow.sink("second", b)
-    found = checked(flow, lab)
+    found = checked(flow, lab, lake=lake)
     assert not found.violations, found
     assert found.records > 4
 
@@ -170,21 +193,25 @@ def test_graph_of_one(
 
 
 @pytest.mark.parametrize(
-    "shape",
+    ("shape", "lake"),
     [
-        window_then_session,
-        pytest.param(sliding_then_session, marks=pytest.mark.long),
-        pytest.param(join_then_windows, marks=pytest.mark.long),
+        (window_then_session, True),
+        pytest.param(sliding_then_session, True, marks=LONG),
+        pytest.param(join_then_windows, True, marks=LONG),
+        pytest.param(window_then_session, False, marks=LONG),
+        pytest.param(sliding_then_session, False, marks=LONG),
+        pytest.param(join_then_windows, False, marks=LONG),
     ],
 )
 def test_finished(
     shape: Callable[[hw.Frame, hw.Frame], hw.Frame],
+    lake: bool,
     interpreted: SparkSession,
     flow: hw.Flow,
     lab: Lab,
 ) -> None:
     flow.sink("out", shape(lab.source(flow, "a", READINGS), lab.source(flow, "b", READINGS)))
-    found = checked(flow, lab, finish=True)
+    found = checked(flow, lab, finish=True, lake=lake)
     assert not found.violations, found
     assert found.alive == 0
 

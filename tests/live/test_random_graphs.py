@@ -84,13 +84,14 @@ def test_graphs_satisfy_what_the_checker_asks(
 ) -> None:
     def check(program: RandomProgram, folder: Path, number: int) -> list[str]:
         flow = build(program, interpreted, folder)
-        finish = number % 4 == 0
-        live = run_live(flow, folder, "run", "tight", finish=finish)
+        finish, lake = number % 4 == 0, number % 3 == 2
+        live = run_live(flow, folder, "run", "tight", finish=finish, lake=lake)
         return problems(flow, program, live, "tight", seen, finished=finish)
 
     for_each(FLOWS, tmp_path, graph_programs(BATCHES), check)
 
 
+@pytest.mark.long
 def test_tight_labels_come_no_later_than_ananke_s(
     interpreted: SparkSession, tmp_path: Path
 ) -> None:

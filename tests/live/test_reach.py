@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwater.flow.reach import FOREVER, OWN_BATCH, Reach, Rule
+from headwater.flow.reach import FOREVER, OWN_BATCH, Reach
+from headwater.flow.reach_rules import Rule
 from headwater.live.pending import UNKNOWN, Pending
 from headwater.live.sessions import SessionStep
 from headwater.times import NO_TIME

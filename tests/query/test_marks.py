@@ -17,6 +17,7 @@ from headwater.errors import HeadwaterError, PredicateError, StoreError, Unknown
 from headwater.query import Store
 from headwater.store import EmbeddedWriter
 from headwater.store.ids import identity_hash
+from tests.lake.small_lake import Writer, opened
 from tests.store.small import TIME, at, batch, flow, reports, rows, sink, source, stopped
 from tests.support.streams import Lab
 
@@ -34,10 +35,10 @@ BROKEN = [
 ]
 
 
-@pytest.fixture(params=["tail", "sorted"])
-def writer(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[EmbeddedWriter]:
+@pytest.fixture(params=["tail", "sorted", "lake"])
+def writer(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Writer]:
     """1 and 2 made 7, 2 also made the accident 7, 3 made 8, 4 nothing; the speed is 10 × id."""
-    with EmbeddedWriter.open(tmp_path / "store") as writer:
+    with opened(request.param, tmp_path / "store") as writer:
         writer.register(flow(source(), sink(), sink("accidents")))
         made = {
             "stopped": stopped((7, 70, "a", 2, [1, 2]), (8, 80, "b", 1, [3])),
@@ -45,13 +46,13 @@ def writer(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[EmbeddedW
         }
         kept = reports((1, 1, 10), (2, 2, 20), (3, 3, 30), (4, 4, 40))
         writer.commit(batch(0, made, kept))
-        if request.param == "sorted":
+        if request.param == "sorted" and isinstance(writer, EmbeddedWriter):
             writer.compact()
         yield writer
 
 
 @pytest.fixture
-def store(writer: EmbeddedWriter) -> Iterator[Store]:
+def store(writer: Writer) -> Iterator[Store]:
     with stores.open(writer.path) as store:
         yield store
 
@@ -99,7 +100,7 @@ def test_nothing_is_marked_to_begin_with(store: Store) -> None:
     assert list(store.watch("stopped", marked=True, after=0, wait=False)) == []
 
 
-def test_later_records_that_match_are_marked(writer: EmbeddedWriter, store: Store) -> None:
+def test_later_records_that_match_are_marked(writer: Writer, store: Store) -> None:
     store.mark("reports", where="speed >= 40 and id <> 6", reason="fast")
     assert store.marked().num_rows == 0
     made = stopped((9, 90, "c", 2, [4, 3]), (10, 95, "d", 1, [5]), (11, 96, "e", 1, [6]))
@@ -112,9 +113,7 @@ def test_later_records_that_match_are_marked(writer: EmbeddedWriter, store: Stor
     assert rows(store.marks(), "records") == [(2,)]
 
 
-def test_a_result_of_a_marked_record_is_marked_as_it_comes(
-    writer: EmbeddedWriter, store: Store
-) -> None:
+def test_a_result_of_a_marked_record_is_marked_as_it_comes(writer: Writer, store: Store) -> None:
     store.mark("reports", ids=[4, 77])
     watching = store.watch("stopped", marked=True, timeout=5)
     made = stopped((9, 90, "c", 2, [4, 3]), (10, 95, "d", 1, [3]), (11, 96, "e", 1, [77]))
@@ -158,7 +157,7 @@ def test_wrong_names_and_ids_write_nothing(store: Store) -> None:
     with pytest.raises(UnknownName, match="no sink 'stoped'"):
         store.marked("stoped")
     for given in ({}, {"where": "true", "ids": [1]}):
-        with pytest.raises(HeadwaterError, match="say which records: one of where=, ids="):
+        with pytest.raises(HeadwaterError, match="by exactly one of where, ids"):
             store.mark("reports", **given)
     assert store.marks().num_rows == 0
 
@@ -221,10 +220,12 @@ def test_records_that_only_spark_can_identify(spark: SparkSession, tmp_path: Pat
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("kind", ["file", pytest.param("lake", marks=pytest.mark.long)])
 def test_marks_and_erasures_of_a_lazily_captured_sink(
-    spark: SparkSession, flow: hw.Flow, lab: Lab
+    spark: SparkSession, flow: hw.Flow, lab: Lab, kind: str
 ) -> None:
     """Its sets are found by a replay, before and after the contents are gone from the store."""
+    address = ("delta:" if kind == "lake" else "") + str(lab.home / "lazy")
     text = """
         1 |  0 | 1 | 5
         2 |  5 | 2 | 6
@@ -237,9 +238,9 @@ def test_marks_and_erasures_of_a_lazily_captured_sink(
     for name, frame in (("of_copies", copies), ("of_files", files)):
         window = F.window("ts", "10 seconds")
         flow.sink(name, frame.groupBy("k", window).agg(F.sum("v").alias("v")))
-    run = flow.start(store=str(lab.home / "lazy"), capture="ancestors", available_now=True)
+    run = flow.start(store=address, capture="ancestors", available_now=True)
     run.wait()
-    with hw.open(str(lab.home / "lazy")) as store:
+    with hw.open(address) as store:
         by_v = {
             sink: {row["v"]: row["result_id"] for row in store.results(sink).to_pylist()}
             for sink in ("of_copies", "of_files")
@@ -268,7 +269,7 @@ def test_marks_and_erasures_of_a_lazily_captured_sink(
         with pytest.raises(StoreError, match=r"can't erase records of source 'copies' yet"):
             store.erase("copies", ids=[1])
     run.finish()
-    with hw.open(str(lab.home / "lazy")) as store:
+    with hw.open(address) as store:
         assert rows(store.forward("files", 1), "result_id") == [(by_v["of_files"][5],)]
         report = store.erase("copies", ids=[1])
         by_id = {row["v"]: row["result_id"] for row in store.results("of_copies").to_pylist()}

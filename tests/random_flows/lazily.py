@@ -10,7 +10,7 @@ import headwater as hw
 from headwater.capture.choosing import refusal
 from headwater.lowering.identity import file_positions
 from tests.random_flows.comparing import compare
-from tests.random_flows.running import Capture, recorded_input, stored
+from tests.random_flows.running import Capture, feeding, recorded_input, store_of, stored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +86,7 @@ def problems(
 def uncovered(place: Path, sink: str, data: tuple[SourceData, ...], excess: Excess) -> list[str]:
     """Records of a result that its intervals do not cover; counts what they cover beyond."""
     positions = {source.name: _positions(source) for source in data}
-    store = hw.open(str(place / "store"))
+    store = hw.open(store_of(place))
     edges = store.backward(sink, store.results(sink)["result_id"].to_pylist(), columns=False)
     sets: dict[tuple[int, str], set[int]] = defaultdict(set)
     for row in edges.to_pylist():
@@ -117,6 +117,8 @@ def _any(places: list[int], low: int, high: int) -> bool:
 
 def _positions(source: SourceData) -> dict[int, list[int]]:
     """Where each record of a source lies; one that came twice lies in two places."""
+    if (feed := feeding()) is not None:
+        return feed.positions(source)
     found: dict[int, list[int]] = defaultdict(list)
     for number, batch in enumerate(source.batches):
         first, _ = file_positions(source.modified(number))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +23,7 @@ from headwater.testing.join_steps import STATIC_ROWS, STATIC_SCHEMA
 from headwater.testing.records import SCHEMA, SourceData
 from headwater.testing.strategies import RandomProgram
 from tests.random_flows.values import plain
+from tests.support import on_lakes
 from tests.support.streams import ask_by
 
 ARROW = pa.schema(
@@ -46,8 +50,64 @@ class Actual:
     provenance: frozenset[tuple[str, int]]
 
 
+_AT_FIRST = on_lakes()
+_on_lake: ContextVar[bool] = ContextVar("on_lake", default=_AT_FIRST)
+
+
+@contextmanager
+def on_lake(*, at: bool = True) -> Iterator[None]:
+    """Have the stores of runs be lakes meanwhile, if `at` all."""
+    token = _on_lake.set(at)
+    try:
+        yield
+    finally:
+        _on_lake.reset(token)
+
+
+class Feed(Protocol):
+    """Where the records of sources are, if not in files."""
+
+    def put(self, data: SourceData, folder: Path) -> None:
+        """Put the records of a source there, under the name of a folder that is not made."""
+
+    def source(self, flow: hw.Flow, data: SourceData, folder: Path) -> hw.Frame:
+        """A source over them."""
+
+    def recorded(self, flow: hw.Flow, checkpoint: Path, folder: Path) -> Input:
+        """What each batch of a run read, without static sources."""
+
+    def positions(self, data: SourceData) -> dict[int, list[int]]:
+        """Where each record lies; one that came twice lies in two places."""
+
+
+_feed: ContextVar[Feed | None] = ContextVar("feed", default=None)
+
+
+@contextmanager
+def fed_by(feed: Feed) -> Iterator[None]:
+    """Have the records of sources be elsewhere meanwhile."""
+    token = _feed.set(feed)
+    try:
+        yield
+    finally:
+        _feed.reset(token)
+
+
+def feeding() -> Feed | None:
+    """Where the records of sources are; None for files."""
+    return _feed.get()
+
+
+def store_of(place: Path) -> str:
+    """The address of a run's store."""
+    return f"delta:{place / 'store'}" if _on_lake.get() else str(place / "store")
+
+
 def write_files(data: SourceData, folder: Path) -> None:
     """A file for each micro-batch; Spark takes them in the order of their times."""
+    if (feed := feeding()) is not None:
+        feed.put(data, folder)
+        return
     folder.mkdir(parents=True)
     for number, batch in enumerate(data.batches):
         columns = [list(column) for column in zip(*batch, strict=True)]
@@ -63,6 +123,8 @@ def build(program: RandomProgram, spark: SparkSession, folder: Path) -> hw.Flow:
     data = {source.name: source for source in program.data}
 
     def sources(name: str) -> hw.Frame:
+        if (feed := feeding()) is not None:
+            return feed.source(flow, data[name], folder / name)
         return flow.source(
             name,
             format="parquet",
@@ -93,7 +155,7 @@ def run(flow: hw.Flow, folder: Path, name: str, capture: Capture | None = None) 
     """Run a flow to the end of its files; gives the folder of store and checkpoint."""
     place = folder / name
     started = flow.start(
-        store=str(place / "store"),
+        store=store_of(place),
         checkpoint=str(place / "checkpoint"),
         capture=capture or name,
         available_now=True,
@@ -104,6 +166,8 @@ def run(flow: hw.Flow, folder: Path, name: str, capture: Capture | None = None) 
 
 def recorded_input(flow: hw.Flow, checkpoint: Path, folder: Path) -> Input:
     """The batches and watermarks of a run, as Spark recorded them."""
+    if (feed := feeding()) is not None:
+        return replace(feed.recorded(flow, checkpoint, folder), static=_static(flow))
     recorded = read_checkpoint(checkpoint)
     per_source = {
         name: recorded.of(folder / name) for name, node in flow.sources.items() if node.streaming
@@ -118,13 +182,17 @@ def recorded_input(flow: hw.Flow, checkpoint: Path, folder: Path) -> Input:
                 rows = _rows(file)
                 batches[i][name] += rows
                 places[i][name] += arrival_places(flow.sources[name], file, rows)
-    static = {
+    return Input(batches, recorded.watermarks, _static(flow), places)
+
+
+def _static(flow: hw.Flow) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of sources and steps that do not stream."""
+    return {
         node.step: list(STATIC_ROWS)
         for sink in flow.sinks.values()
         for node in sink.upstream()
         if isinstance(node, nodes.Static) or (isinstance(node, nodes.Source) and not node.streaming)
     }
-    return Input(batches, recorded.watermarks, static, places)
 
 
 def _rows(path: Path) -> list[tuple[Any, ...]]:
@@ -143,7 +211,7 @@ def _value(value: Any) -> Any:
 
 def stored(place: Path, sink: str, *, traced: bool, rule: str | None = None) -> list[Actual]:
     """A sink's results with their provenance, found by another rule than it was captured for."""
-    store = hw.open(str(place / "store"))
+    store = hw.open(store_of(place))
     if rule is not None:
         ask_by(store, sink, rule)
     table = store.results(sink)

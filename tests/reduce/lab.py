@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.reduce.contraction import Reduced, contract
+from headwater.reduce.facts import SPANS
 from headwater.store import EmbeddedWriter
-from headwater.store.jobs import SPANS, Counts, Finished, JobSettings, JobWriter
+from headwater.store.jobs import Counts, Finished, JobSettings, JobWriter
 from headwater.testing.prov_graphs import Element, block, vertex_id
 
 Plan = Sequence[Sequence[tuple[Sequence[Element], bool]]]

@@ -11,7 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 import headwater as hw
 from headwater.errors import HeadwaterError, RunError, StoreError
@@ -292,11 +294,19 @@ def test_a_missing_directory(home: Home) -> None:
         home.reduce()
 
 
-def test_kafka_needs_a_broker_and_the_connector(home: Home) -> None:
+def test_kafka_needs_a_broker_and_the_connector(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home.input = "kafka:prov"  # type: ignore[assignment]
     with pytest.raises(RunError, match="give the option bootstrap.servers"):
         home.reduce()
-    with pytest.raises(RunError, match="--packages org.apache.spark:spark-sql-kafka-0-10_2.13:"):
+
+    def absent(*_: object) -> None:
+        raise AnalysisException("Failed to find data source: kafka. Deploy the application as …")
+
+    # The session may have it, for other tests.
+    monkeypatch.setattr(DataStreamReader, "load", absent)
+    with pytest.raises(RunError, match="kafka:prov: Spark's connector to Kafka is missing"):
         hw.reduce_job(
             "kafka:prov",
             store=home.store,

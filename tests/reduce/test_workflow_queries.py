@@ -18,7 +18,7 @@ from headwater.query import Store
 from headwater.testing.prov_graphs import Element, closure, dependencies, disordered
 from headwater.testing.prov_strategies import Job, workflows
 from tests.reduce.lab import Lab, finished, lab, moment, tell
-from tests.store.small import batch, flow, reports, stopped
+from tests.store.small import batch, flow, reports, sink, source, stopped
 from tests.support import amount
 
 
@@ -250,6 +250,19 @@ def test_answers_go_through_flows_both_ways(here: Lab, store: Store, tmp_path: P
     with pytest.raises(UnknownId):
         store.backward(entity="hw:traffic/stopped/71")
     assert store.backward(entity="hw:traffic/reports/8").num_rows == 0
+
+
+def test_a_version_that_was_deployed_since_is_followed(here: Lab, store: Store) -> None:
+    """The store was open before: the stream was known to it, its newer maker was not."""
+    for version, record in (("v1", 7), ("v2", 8)):
+        made_by = flow(source(), sink(streams=["out"]), name=version, query_id=version)
+        here.writer.register(made_by)
+        results = stopped((record * 10, 1, "a", 1, [record]))
+        here.writer.commit(batch(0, results, reports(*records(record)), query_id=version))
+        assert rows(store.backward(entity=f"hw:streams/out/{record}0")) == [
+            (f"hw:{version}/reports/{record}", "record", version)
+        ]
+    assert store.depends("hw:streams/out/80", "hw:v2/reports/8")
 
 
 def records(*tids: int) -> list[tuple[int, int, int]]:

@@ -21,9 +21,12 @@ from pyspark.sql import functions as F
 import headwater as hw
 from headwater.examples import load
 from headwater.store import EmbeddedWriter
+from headwater.store.lake.prepared import Notes
+from headwater.store.lake.tables import Table
+from headwater.store.lake.writer import LakeWriter
 from headwater.testing.records import SCHEMA, SourceData
 from tests.random_flows.running import write_files
-from tests.support import full
+from tests.support import MASTER, full
 
 T0 = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -84,8 +87,15 @@ IN_ORDER = "in-order"
 """A file of this name asks for steps over arrival order instead."""
 EXAMPLE = "example"
 """A file of this name has the name of an example, whose flow it then is."""
+LAKE = "lake"
+"""A file of this name asks for a lake as the store."""
 LIVE = "live"
 """A file of this name asks for a live graph, with sessions among the steps."""
+
+
+def store_of(home: Path) -> str:
+    """The address of the store."""
+    return f"{'delta:' if (home / LAKE).exists() else ''}{home / 'store'}"
 
 
 def _in_order(made: hw.Flow, first: hw.Frame, last: hw.Frame) -> hw.Flow:
@@ -150,10 +160,41 @@ def kill_at(point: str, batch: int) -> None:
     EmbeddedWriter.commit = killing  # type: ignore[method-assign]
 
 
+def kill_lake_at(point: str, batch: int) -> None:
+    """The same for a lake, where `noted` and `inside` are points before and between its tables."""
+    write, add, commit = Notes.write, Table.add, LakeWriter.commit
+
+    def die() -> None:
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+
+    def noting(self: Notes, prepared: Any) -> None:
+        mine = prepared.batch >= batch
+        if mine and point == "before":
+            die()
+        write(self, prepared)
+        if mine and point == "noted":
+            die()
+
+    def adding(self: Table, files: Any, app: str, version: int) -> None:
+        add(self, files, app, version)
+        if version >= batch and point == "inside":
+            die()
+
+    def committing(self: LakeWriter, query_id: str, number: int, *given: Any, **more: Any) -> Any:
+        done = commit(self, query_id, number, *given, **more)
+        if number >= batch and point == "after":
+            die()
+        return done
+
+    Notes.write = noting  # type: ignore[method-assign]
+    Table.add = adding  # type: ignore[method-assign]
+    LakeWriter.commit = committing  # type: ignore[method-assign]
+
+
 def session() -> SparkSession:
     """A small session of this process's own."""
     return (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(os.environ.get(MASTER, "local[2]"))
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
@@ -164,6 +205,7 @@ def session() -> SparkSession:
         .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.executor.memory", "768m")
         .getOrCreate()
     )
 
@@ -171,9 +213,10 @@ def session() -> SparkSession:
 if __name__ == "__main__":
     place = Path(sys.argv[1])
     if len(sys.argv) > 2:
-        kill_at(sys.argv[2], int(sys.argv[3]))
+        kill = kill_lake_at if (place / LAKE).exists() else kill_at
+        kill(sys.argv[2], int(sys.argv[3]))
     run = flow(session(), place).start(
-        store=str(place / "store"),
+        store=store_of(place),
         checkpoint=str(place / "checkpoint"),
         capture=capture(place),
         available_now=True,

@@ -1,8 +1,9 @@
 """The reduction that tests kill: `python -m tests.restart.reducing HOME STRATEGY [POINT BATCH]`.
 
-POINT says where the process kills itself, its JVM with it: `before` a batch's commit, when its dead
-letters are written; `inside` its transaction; `after` it, when the store has the batch and Spark
-does not know yet; or while the job is being completed: `finishing` before it, `finished` after.
+STRATEGY may go on with `into a lake`, within one argument. POINT says where the process kills
+itself, its JVM with it: `before` a batch's commit, when its dead letters are written; `inside` its
+transaction; `after` it, when the store has the batch and Spark does not know yet; or while the job
+is being completed: `finishing` before it, `finished` after.
 """
 
 from __future__ import annotations
@@ -60,13 +61,13 @@ def kill_at(point: str, batch: int) -> None:
 
 
 if __name__ == "__main__":
-    home, strategy = Path(sys.argv[1]), sys.argv[2]
+    home, (strategy, *into) = Path(sys.argv[1]), sys.argv[2].split(" ")
     if len(sys.argv) > 3:
         kill_at(sys.argv[3], int(sys.argv[4]))
     session()
     hw.reduce_job(
         home / "in",
-        store=home / "store",
+        store=f"delta:{home / 'lake'}" if into else home / "store",
         job="J",
         once=True,
         local_batch=40,

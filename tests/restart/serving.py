@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,21 @@ TOKEN = "a-token-for-restarts"
 class Served:
     """The service of a folder, at one address however often it is started."""
 
-    def __init__(self, home: Path) -> None:
-        self.home, self.log = home, home / "serve.log"
+    def __init__(
+        self, home: Path, log: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.home, self.log = home, log or home / "serve.log"
+        self.environment = dict(environment or {})
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process, while that runs."""
+        process = self._process
+        return None if process is None or process.poll() is not None else process.pid
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -35,7 +45,7 @@ class Served:
                 [sys.executable, "-m", "headwater", "serve", *folders, "--port", str(self.port)],
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "HEADWATER_TOKEN": TOKEN},
+                env={**os.environ, "HEADWATER_TOKEN": TOKEN, **self.environment},
                 start_new_session=True,
             )
         until = time.monotonic() + 120

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.store import EmbeddedWriter
+from headwater.store import EmbeddedWriter, copying
 from headwater.testing.prov_graphs import dependencies
 from tests.reduce.streams import END, delayed, dependencies_in, job, letters_in, put, write
 
@@ -44,8 +44,14 @@ def batches_of(store: Path) -> list[int]:
 @pytest.mark.parametrize(
     ("strategy", "ends", "kills"),
     [
-        ("grouping", True, [("before", 1), ("after", 2), ("finishing", 0)]),
-        ("watermark", False, [("inside", 1), ("after", 3)]),
+        ("watermark", True, [("inside", 1), ("finishing", 0)]),
+        pytest.param(
+            "grouping",
+            True,
+            [("before", 1), ("after", 2), ("finishing", 0)],
+            marks=pytest.mark.long,
+        ),
+        pytest.param("watermark", False, [("inside", 1), ("after", 3)], marks=pytest.mark.long),
         pytest.param(
             "watermark",
             True,
@@ -56,6 +62,18 @@ def batches_of(store: Path) -> list[int]:
             "grouping",
             False,
             [("inside", 0), ("after", 1), ("inside", 2), ("finishing", 0)],
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "watermark into a lake",
+            True,
+            [("before", 1), ("after", 3), ("inside", 4), ("finishing", 0)],
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "grouping into a lake",
+            False,
+            [("after", 1), ("inside", 2), ("finishing", 0)],
             marks=pytest.mark.long,
         ),
     ],
@@ -74,11 +92,14 @@ def test_killed_again_and_again(
         assert run(tmp_path, strategy, point, batch) == -signal.SIGKILL
     assert run(tmp_path, strategy) == 0
     store = tmp_path / "store"
+    if strategy.endswith("lake"):
+        copying.copy(f"delta:{tmp_path / 'lake'}", store)
     assert dependencies_in(store, "J") == dependencies(told)
     batches = batches_of(store)
     assert batches == list(range(len(batches))), "each batch once, none missing"
     assert len(batches) > 4
-    letters = letters_in(store / "jobs" / "J" / "dead-letters")
+    own = tmp_path / "lake" / "_headwater" if strategy.endswith("lake") else store
+    letters = letters_in(own / "jobs" / "J" / "dead-letters")
     reasons = [letter["reason"] for letter in letters]
     expected = [f"type 'nonsense-{n}' is unknown" for n in (50, 150, 250)]
     assert reasons == expected + ["job 'J' is finished"] * ends

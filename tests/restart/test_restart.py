@@ -22,9 +22,9 @@ import headwater as hw
 from headwater.examples import NAMES, load
 from headwater.testing.graph_checking import Checked, check_graph
 from tests.random_flows.comparing import compare
-from tests.random_flows.running import recorded_input, stored
+from tests.random_flows.running import on_lake, recorded_input, stored
 from tests.restart import job
-from tests.support import amount
+from tests.support import MASTER, amount
 from tests.support.streams import tell
 
 POINTS = ("before", "inside", "after")
@@ -33,8 +33,9 @@ POINTS = ("before", "inside", "after")
 class Job:
     """The job in a process group of its own, so that a kill takes its JVM along."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, master: str | None = None) -> None:
         self.home = home
+        self.environment = {**os.environ, **({MASTER: master} if master else {})}
         self.kills = 0
 
     def last_batch(self) -> int:
@@ -51,6 +52,7 @@ class Job:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            env=self.environment,
         ) as process:
             assert process.stdout is not None
             assert process.stderr is not None
@@ -71,11 +73,13 @@ def check(spark: SparkSession, home: Path, late: bool = True) -> hw.Store:
     given = recorded_input(flow, home / "checkpoint", home)
     seen = 0
     for name, sink in flow.sinks.items():
-        compared = compare(sink, given, stored(home, name, traced=True))
+        with on_lake(at=job.store_of(home).startswith("delta:")):
+            actual = stored(home, name, traced=True)
+        compared = compare(sink, given, actual)
         assert not compared.text, compared.text
         seen += compared.counters.late_rows + compared.counters.late_windows
     assert seen or not late, "late records must occur for this to mean anything"
-    store = hw.open(str(home / "store"))
+    store = hw.open(job.store_of(home))
     batches = store.batches()["batch"].to_pylist()
     assert batches == list(range(len(given.watermarks))), "each batch once, none missing"
     return store
@@ -89,6 +93,21 @@ def test_killed_at_each_point_of_a_batch(spark: SparkSession, tmp_path: Path) ->
     assert killed.run() == 0
     assert killed.kills == len(POINTS)
     check(spark, tmp_path)
+
+
+def test_a_lake_killed_at_each_point_of_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    job.generate(tmp_path, sources=2, files=8, seed=4)
+    (tmp_path / job.LAKE).touch()
+    (tmp_path / job.LIVE).touch()
+    killed = Job(tmp_path)
+    points = ("before", "noted", "inside", "after")
+    for n, point in enumerate(points):
+        assert killed.run(point, n + 1) == -signal.SIGKILL
+    assert killed.run() == 0
+    assert killed.kills == len(points)
+    checked = check_live(spark, tmp_path)
+    assert checked.labels > 20
+    assert checked.alive
 
 
 def test_what_waits_for_rows_is_killed_too(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from headwater import streams
 from headwater.streams import Position, StreamError, Streams, index, parquet
 from headwater.streams.parquet import ParquetLog
+from headwater.streams.registry import default_log
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -213,3 +214,20 @@ def test_times_go_up_whatever_the_clock_does(
     files = sorted(opened.path("s").glob("*.parquet"))
     times = [file.stat().st_mtime_ns // 1_000_000 for file in files]
     assert times == [5_000, 5_001, 5_002, 5_003, 9_000]
+
+
+def test_where_a_stream_is_that_does_not_say(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    opened = streams.open(tmp_path)
+    assert opened.create("files", "n bigint").log == "parquet"
+    monkeypatch.setenv("HEADWATER_LOG", "elsewhere")
+    with pytest.raises(StreamError, match="log='elsewhere' of stream 'other' is neither"):
+        opened.create("other", "n bigint")
+    monkeypatch.setenv("HEADWATER_LOG", "kafka:mine.")
+    assert default_log("radar") == "kafka:mine.radar"
+    monkeypatch.delenv("HEADWATER_KAFKA", raising=False)
+    with pytest.raises(StreamError, match="needs the option bootstrap"):
+        opened.create("radar", "n bigint")
+    assert opened.names() == ["files"]
+    assert opened.create("said", "n bigint", log="parquet").log == "parquet"

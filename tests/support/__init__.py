@@ -6,6 +6,16 @@ import os
 
 import pytest
 
+MASTER = "HEADWATER_TEST_MASTER"
+"""The environment variable that names another master than the test's own process."""
+STORE = "HEADWATER_TEST_STORE"
+"""The environment variable that, being `lake`, has the stores of tests be lakes."""
+
+
+def on_lakes() -> bool:
+    """Whether stores are lakes wherever a test does not say."""
+    return os.environ.get(STORE) == "lake"
+
 
 def full() -> bool:
     """Whether the long parts run in full: `make test-all`, that is `HEADWATER_TEST=all`."""

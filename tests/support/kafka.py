@@ -22,6 +22,16 @@ class Broker:
     servers: str
     jars: str
     """The connector's jars, as `spark.jars` takes them."""
+    folder: Path | None = None
+
+    def signal(self, number: int) -> None:
+        """Send the broker a signal; `restart` brings it back if that has ended it."""
+        assert self.folder is not None
+        os.kill(int((self.folder / "pid").read_text()), number)
+
+    def restart(self) -> None:
+        """Kill the broker, if it runs, and start it again where it was."""
+        _script("restart", self.folder, os.getpid())
 
     @property
     def environment(self) -> dict[str, str]:
@@ -38,7 +48,7 @@ def broker(folder: Path) -> Iterator[Broker]:
     jars = _script("jars").split()
     servers = _script("start", folder, os.getpid()).strip()
     try:
-        yield Broker(servers, ",".join(jars))
+        yield Broker(servers, ",".join(jars), folder)
     finally:
         subprocess.run([_SCRIPT, "stop", folder], check=True, timeout=120)
 

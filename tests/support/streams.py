@@ -19,7 +19,7 @@ from pyspark.sql.types import ArrayType, StructType, TimestampType
 
 import headwater as hw
 from headwater.capture.choosing import refusal
-from tests.support import full
+from tests.support import full, on_lakes
 
 T0 = datetime(2025, 1, 1, tzinfo=UTC)
 SCHEMA = "id bigint, ts timestamp, k int, v int"
@@ -91,13 +91,16 @@ class Lab:
     def run(self, flow: hw.Flow, capture: str | dict[str, list[str]], **more: Any) -> hw.Store:
         """The store after a whole run."""
         self.runs += 1
-        path = str(self.home / f"store-{self.runs}")
+        path = self._store(self.runs)
         flow.start(store=path, capture=capture, available_now=True, **more).wait()
         return hw.open(path)
 
     def store(self, run: int) -> hw.Store:
         """The store of an earlier run; the first is 1."""
-        return hw.open(str(self.home / f"store-{run}"))
+        return hw.open(self._store(run))
+
+    def _store(self, run: int) -> str:
+        return f"{'delta:' if on_lakes() else ''}{self.home / f'store-{run}'}"
 
     def tell(self, flow: hw.Flow) -> dict[str, Told]:
         """Each sink's rows with their sets, after checking that the lazy modes tell the same.

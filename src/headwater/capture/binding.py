@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from headwater.live.planning import Plan
     from headwater.lowering.outputs import Outputs
     from headwater.store.embedded import EmbeddedWriter
+    from headwater.store.lake.writer import LakeWriter
 
 
 def bind(
     flow: Flow,
     modes: Mapping[str, str],
     outputs: Outputs,
-    writer: EmbeddedWriter,
+    writer: EmbeddedWriter | LakeWriter,
     place: Checkpoint,
     plan: Plan | None = None,
 ) -> Binding:
@@ -65,7 +66,7 @@ def bind_once(
     flow: Flow,
     modes: Mapping[str, str],
     outputs: Outputs,
-    writer: EmbeddedWriter,
+    writer: EmbeddedWriter | LakeWriter,
     plan: Plan | None = None,
 ) -> str:
     """Write down a flow whose sources do not stream: it runs once in a store."""

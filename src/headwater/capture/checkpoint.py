@@ -17,6 +17,18 @@ LAST_WATERMARK = 253_402_300_799_000
 """The watermark of a flow's last batch: the end of the year 9999, in milliseconds."""
 
 
+UNREADABLE = (ValueError, IndexError, KeyError, TypeError, AttributeError)
+"""What reading a damaged file of a checkpoint raises."""
+
+
+def damaged(file: Path) -> RunError:
+    """The error that a file of a checkpoint can't be read."""
+    return RunError(
+        f"{file} is damaged; put a copy of its checkpoint back, or start with a new checkpoint and "
+        "a new store"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """Which flow and store a checkpoint belongs to; `query_id` names its batches in the store."""
@@ -103,10 +115,8 @@ class Checkpoint:
             return None
         try:
             return Binding(**json.loads(file.read_text()))
-        except (ValueError, TypeError) as error:
-            raise RunError(
-                f"{file} is damaged; start with a new checkpoint and a new store"
-            ) from error
+        except UNREADABLE as error:
+            raise damaged(file) from error
 
     def _require_agreement(self, last_batch: int | None) -> None:
         """The store is at the checkpoint's last batch, or one ahead of its commit."""
@@ -143,10 +153,12 @@ class Checkpoint:
         planned = self._newest("offsets")
         if planned < 0:
             raise RunError(f"checkpoint {self.path} has no batch yet: there is nothing to finish")
-        version, metadata, *offsets = (
-            (self.path / "offsets" / str(planned)).read_text().splitlines()
-        )
-        changed = {**json.loads(metadata), "batchWatermarkMs": watermark}
+        file = self.path / "offsets" / str(planned)
+        try:
+            version, metadata, *offsets = file.read_text().splitlines()
+            changed = {**json.loads(metadata), "batchWatermarkMs": watermark}
+        except UNREADABLE as error:
+            raise damaged(file) from error
         text = "\n".join([version, json.dumps(changed), *offsets])
         temporary = self.path / f".{planned + 1}.last"
         temporary.write_text(text)
@@ -157,8 +169,11 @@ class Checkpoint:
         return self.has_planned and self._watermark(self._newest("offsets")) == LAST_WATERMARK
 
     def _watermark(self, batch: int) -> int:
-        lines = (self.path / "offsets" / str(batch)).read_text().splitlines()
-        return int(json.loads(lines[1]).get("batchWatermarkMs", 0))
+        file = self.path / "offsets" / str(batch)
+        try:
+            return int(json.loads(file.read_text().splitlines()[1]).get("batchWatermarkMs", 0))
+        except UNREADABLE as error:
+            raise damaged(file) from error
 
     def watermark(self, batch: int) -> datetime | None:
         """The watermark with which a batch runs, as Spark wrote it before the batch."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from headwater.errors import RunError, UnsupportedError
 from headwater.flow import nodes
 from headwater.flow.determinism import why_not
-from headwater.lowering.identity import has_files, has_positions
+from headwater.lowering.identity import can_be_read_again, has_positions
+from headwater.lowering.kafka import in_topics
 from headwater.lowering.outputs import MODES
 from headwater.replay import shape
 from headwater.replay.ancestors import Unbounded, ranges
@@ -104,11 +105,19 @@ def _choice(flow: Flow, sink: nodes.Sink, capture: str) -> Choice:
         return Choice(capture, "asked for")
     reasons: list[str] = []
     for mode in MODES:
-        refused = refusal(flow, sink, mode)
+        refused = _passing(sink, mode) or refusal(flow, sink, mode)
         if refused is None:
             return Choice(mode, "; ".join([_SAYS[mode], *reasons]))
         reasons.append(f"not {mode}: {refused}")
     raise AssertionError("eager is never refused")
+
+
+def _passing(sink: nodes.Sink, mode: str) -> str | None:
+    """Why a mode's answers may not last, so that it is to be asked for by name."""
+    for node in sink.upstream() if mode != "eager" else ():
+        if isinstance(node, nodes.Source) and in_topics(node) and node.keep != "all":
+            return f"the topics of source {node.name!r} may delete records that a replay needs"
+    return None
 
 
 def refusal(flow: Flow, sink: nodes.Sink, mode: str) -> str | None:
@@ -136,9 +145,9 @@ def refusal(flow: Flow, sink: nodes.Sink, mode: str) -> str | None:
 
 def _not_again(source: nodes.Source, mode: str) -> str | None:
     """Why a source's records can't be had again."""
-    if not has_files(source) and source.keep != "all" and source.streaming:
+    if not can_be_read_again(source) and source.keep != "all" and source.streaming:
         return f"source {source.name!r} can't be read again; give it keep='all'"
-    if not has_files(source) and source.keep == "none":
+    if not can_be_read_again(source) and source.keep == "none":
         return f"source {source.name!r} can't be read again and keeps nothing"
     if mode == "intervals" and source.streaming and not has_positions(source):
         return f"source {source.name!r} has no positions: neither files nor an integer id"

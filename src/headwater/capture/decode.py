@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +12,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.lowering.eager import origin
 from headwater.lowering.intervals import HIGH, LOW
-from headwater.lowering.outputs import CONTENT, ID, OUTPUT, PAYLOAD, Outputs, Part
+from headwater.lowering.outputs import CONTENT, ID, OUTPUT, PAYLOAD, Part
 from headwater.names import TIME
 from headwater.store.batch import ResultSet
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql.types import StructType
 
 UTC_TIME = pa.timestamp("us", "UTC")
@@ -34,6 +36,8 @@ class Decoded:
     records: dict[str, pa.Table]
     times: dict[str, pa.Table]
     sessions: dict[str, ResultSet]
+    letters: dict[str, pa.Table] = field(default_factory=dict)
+    """Messages that could not be decoded, by source."""
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -41,15 +45,16 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return to_arrow_schema(schema, timezone="UTC", prefers_large_types=False)
 
 
-def decode(outputs: Outputs, rows: pa.Table, batch: int) -> Decoded:
-    """Sort a batch's rows out by part."""
+def decode(parts: Sequence[Part], rows: pa.Table, first: int, *, tagged: bool) -> Decoded:
+    """Sort a batch's rows out by part; `first` is the number of the first nameless result."""
     results: dict[str, ResultSet] = {}
     records: dict[str, pa.Table] = {}
     times: dict[str, pa.Table] = {}
     sessions: dict[str, ResultSet] = {}
-    for number, part in enumerate(outputs.parts):
+    letters: dict[str, pa.Table] = {}
+    for number, part in enumerate(parts):
         own = rows
-        if outputs.tagged:
+        if tagged:
             own = rows.filter(pc.equal(rows[OUTPUT], number))
         if part.kind in ("times", "sessions"):
             told = _table([ID, TIME], [own[ID], _time(own[TIME])], own.select([]))
@@ -58,17 +63,19 @@ def decode(outputs: Outputs, rows: pa.Table, batch: int) -> Decoded:
             else:
                 sessions[part.name] = ResultSet(told, _provenance(part, own)[0])
             continue
-        columns = _payload(own, number, part) if outputs.tagged else own
+        columns = _payload(own, number, part) if tagged else own
         user = columns.select(part.schema.fieldNames()).cast(arrow_schema(part.schema))
         if part.kind == "records":
             records[part.name] = _records(own, user)
+        elif part.kind == "letters":
+            letters[part.name] = user
         elif part.capture == "none":
-            results[part.name] = _unidentified(part, user, batch)
+            results[part.name] = _unidentified(part, user, first)
         else:
             table = _table([ID, TIME], [own[ID], _time(own[TIME])], user)
             origins, intervals = _provenance(part, own)
             results[part.name] = ResultSet(table, origins, part.unique, intervals)
-    return Decoded(results, records, times, sessions)
+    return Decoded(results, records, times, sessions, letters)
 
 
 def _provenance(
@@ -97,9 +104,9 @@ def _payload(own: pa.Table, number: int, part: Part) -> pa.Table:
     return pa.table([pc.struct_field(payload, [i]) for i in range(len(names))], names=names)
 
 
-def _unidentified(part: Part, user: pa.Table, batch: int) -> ResultSet:
+def _unidentified(part: Part, user: pa.Table, first: int) -> ResultSet:
     """Results without capture: ids count the rows, times come from the column that Spark marks."""
-    ids = pa.array((batch << 32) + np.arange(len(user), dtype=np.int64))
+    ids = pa.array(first + np.arange(len(user), dtype=np.int64))
     time: pa.ChunkedArray | pa.Array = pa.nulls(len(user), UTC_TIME)
     if part.event_time is not None:
         time = user[part.event_time]

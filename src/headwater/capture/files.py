@@ -46,7 +46,11 @@ class Files:
             flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
             flat = flat.flatten() if pa.types.is_list(flat.type) else flat
             keys.update(pc.unique(pc.shift_right(flat, ROW_BITS)).to_pylist())
-        keys -= {None, *self.told}
+        return self.numbered(keys)
+
+    def numbered(self, keys: set[int]) -> dict[int, str]:
+        """Those of the files with these numbers that were not told before."""
+        keys = keys - {None, *self.told}
         if not keys <= self.known.keys():
             self._list()
         self.told |= keys

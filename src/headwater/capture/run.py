@@ -6,6 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headwater import kafka_errors
+from headwater.capture.damage import damaged_checkpoint
 from headwater.errors import HeadwaterError, RunError
 from headwater.spark_errors import one_line
 
@@ -157,7 +159,13 @@ class Run:
             return
         if isinstance(failure, HeadwaterError):
             raise failure
-        raise RunError(f"flow {self.flow!r} failed: {one_line(failure)}") from failure
+        place = self._sink.checkpoint
+        said = (
+            kafka_errors.explained(failure)
+            or (damaged_checkpoint(failure, place.path) if place is not None else None)
+            or one_line(failure)
+        )
+        raise RunError(f"flow {self.flow!r} failed: {said}") from failure
 
     def __repr__(self) -> str:
         return f"Run({self.flow!r}, {'active' if self.active else 'ended'})"

@@ -10,32 +10,41 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from headwater.capture.arrivals import Arrivals
+from headwater.capture.arrivals import Arrival, Arrivals
+from headwater.capture.dead_letters import DeadLetters
 from headwater.capture.decode import Decoded, decode, decode_records
 from headwater.capture.files import Files
+from headwater.capture.kafka_sink import TopicWriter, require_origins, with_origins
 from headwater.capture.listening import NOBODY, Brought, Listener
+from headwater.capture.offsets import Offsets
+from headwater.capture.spread import Spread
 from headwater.capture.write import TableWriter, hand_on
 from headwater.errors import RunError
+from headwater.flow.kafka import Topics
 from headwater.flow.nodes import Source
+from headwater.live.graph import LiveGraph
+from headwater.live.parallel.graph import SpreadGraph
 from headwater.live.reading import read_times
 from headwater.lowering.identity import has_files
-from headwater.store.batch import ID, TIME, Batch, ResultSet
-from headwater.times import NO_TIME
+from headwater.lowering.kafka import in_topics
+from headwater.store.batch import ID, TIME, Batch, Committed, ResultSet
+from headwater.store.lake.writer import LakeWriter
+from headwater.times import EPOCH, as_numbers, micros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from headwater.capture.checkpoint import Checkpoint
     from headwater.capture.idle import Silence
     from headwater.flow.flow import Flow
-    from headwater.live.graph import Ints, LiveGraph
+    from headwater.live.graph import Ints
     from headwater.lowering.outputs import Outputs
     from headwater.store.batch import Resolve
     from headwater.store.embedded import EmbeddedWriter
@@ -54,9 +63,10 @@ class BatchInfo:
     """Records that are new in the live graph."""
     labels: int = 0
     """Records that can reach no more from here on."""
+    letters: int = 0
+    """Messages that could not be decoded and went to a source's dead letters."""
 
 
-EPOCH = datetime.fromtimestamp(0, UTC)
 PRUNE_EVERY = 20
 """Batches between two clearings of records that can contribute to nothing more."""
 
@@ -68,11 +78,11 @@ class CaptureSink:
         self,
         flow: Flow,
         outputs: Outputs,
-        writer: EmbeddedWriter,
+        writer: EmbeddedWriter | LakeWriter,
         query_id: str,
         checkpoint: Checkpoint | None,
         on_batch: Callable[[BatchInfo], None] | None,
-        live: LiveGraph | None = None,
+        live: LiveGraph | SpreadGraph | None = None,
         resolve: Resolve | None = None,
         in_files: Sequence[Source] = (),
         muted: Callable[[str, int], bool] | None = None,
@@ -84,7 +94,7 @@ class CaptureSink:
         self._outputs = outputs
         self._writer = writer
         self._query_id = query_id
-        self._checkpoint = checkpoint
+        self.checkpoint = checkpoint
         self._on_batch = on_batch
         self._live = live
         self._resolve = resolve
@@ -99,25 +109,39 @@ class CaptureSink:
             for source in flow.sources.values()
             if source.identity.how == "position" and source.path is not None
         }
+        # A source that no sink is below is not in the store.
+        used = {node.step for sink in flow.sinks.values() for node in sink.upstream()}
         self._reaches = {
             source.name: flow.reach(source, list(flow.sinks.values()))
             for source in flow.sources.values()
-            if source.keep in ("contributing", "alive")
+            if source.keep in ("contributing", "alive") and source.step in used
         }
         self._prune_every = PRUNE_EVERY
         if any(source.keep == "alive" for source in flow.sources.values()):
             self._prune_every = 1
+        for part in outputs.parts:
+            if part.kind == "results" and part.name in flow.sinks:
+                require_origins(part.name, flow.sinks[part.name].write, part.capture)
+        told = {part.name for part in outputs.parts if part.kind == "letters"}
+        self._letters = DeadLetters(flow, writer.path, query_id)
+        if isinstance(writer, LakeWriter) and not writer.place.is_local:
+            self._letters.require_folders(told)
         self._arrivals: Arrivals | None = None
+        self._offsets: Offsets | None = None
         if checkpoint is not None:
             traced = {part.name for part in outputs.parts if part.capture != "none"}
-            roots = {
-                source.name: str(source.path)
+            streams = {
+                source.name: source
                 for sink in flow.sinks.values()
                 if sink.name in traced
                 for source in sink.upstream()
-                if isinstance(source, Source) and source.streaming and has_files(source)
+                if isinstance(source, Source) and source.streaming
             }
+            roots = {name: str(one.path) for name, one in streams.items() if has_files(one)}
+            topics = {n: Topics.of(one).names for n, one in streams.items() if in_topics(one)}
+            self._offsets = Offsets(checkpoint.path, topics)
             self._arrivals = Arrivals(checkpoint.path, roots, writer.arrivals(flow.name))
+        self._spread: Spread | None = None
         # Records of static sources go in with the first batch; the store has them only once.
         self._still = list(outputs.still)
         self._last_watermark: datetime | None = None
@@ -148,16 +172,22 @@ class CaptureSink:
             self._stopping = True
 
     def _take(self, df: DataFrame, batch: int) -> None:
-        decoded = decode(self._outputs, df.toArrow(), batch)
+        if isinstance(self._writer, LakeWriter):
+            self._spread_out(df, batch, self._writer)
+            return
+        decoded = decode(
+            self._outputs.parts, df.toArrow(), batch << 32, tagged=self._outputs.tagged
+        )
         if self._muted is not None:
             for name in [n for n in decoded.results if self._muted(n, batch)]:
                 del decoded.results[name]
         while self._still:
             part, records = self._still.pop()
             decoded.records[part.name] = decode_records(part, records.toArrow())
-        watermark = self._checkpoint.watermark(batch) if self._checkpoint else None
-        arrivals = {} if self._arrivals is None else self._arrivals.new()
-        if self._live is not None:
+        watermark = self.checkpoint.watermark(batch) if self.checkpoint else None
+        arrivals = self._arrived(batch)
+        letters = self._letters.write(batch, decoded.letters)
+        if isinstance(self._live, LiveGraph):
             came = _times(decoded, self._live.steps)
             for source in self._in_files:
                 paths = [arrival.path for arrival in arrivals[source.name]]
@@ -166,7 +196,7 @@ class CaptureSink:
             for name, (ids, times) in came.items():
                 if self.silence is not None and len(ids) and name not in self._live.steps:
                     self.silence.heard(name, int(times.max()))
-        last = self.finishing or self._checkpoint is None
+        last = self.finishing or self.checkpoint is None
         committed = self._writer.commit(
             Batch(
                 query_id=self._query_id,
@@ -176,13 +206,13 @@ class CaptureSink:
                 records=decoded.records,
                 files=self._new_files(decoded),
                 arrivals=arrivals,
-                graph=self._live,
+                graph=self._live if isinstance(self._live, LiveGraph) else None,
                 last=last,
                 resolve=self._resolve,
             ),
             before_commit=lambda ids: self._hand_on(decoded.results, ids, batch),
         )
-        if self._live is not None:
+        if isinstance(self._live, LiveGraph):
             self._live.accept()
         if self.finishing:
             # Records that came meanwhile are not the flow's any more.
@@ -190,6 +220,44 @@ class CaptureSink:
         self._last_watermark = watermark or self._last_watermark
         if batch % self._prune_every == self._prune_every - 1:
             self._prune()
+        self._tell(batch, watermark, committed, letters, self._brought(decoded, arrivals))
+
+    def _spread_out(self, df: DataFrame, batch: int, writer: LakeWriter) -> None:
+        """Take a batch into a lake."""
+        if self._spread is None:
+            graph = self._live if isinstance(self._live, SpreadGraph) else None
+            self._spread = Spread(
+                self._flow, self._outputs, writer, self._files, self._letters, graph
+            )
+        watermark = self.checkpoint.watermark(batch) if self.checkpoint else None
+        arrivals = self._arrived(batch)
+        committed, results, letters = self._spread.take(
+            df,
+            self._query_id,
+            batch,
+            watermark=watermark,
+            last=self.finishing or self.checkpoint is None,
+            arrivals=arrivals,
+            muted=self._muted,
+        )
+        if isinstance(self._live, SpreadGraph) and self.silence is not None:
+            for name, latest in self._live.latest.items():
+                self.silence.heard(name, latest)
+        if self.finishing:
+            self._stopping = True
+        self._last_watermark = watermark or self._last_watermark
+        brought = Brought(results=results, files=self._files_of(arrivals))
+        self._tell(batch, watermark, committed, letters, brought)
+
+    def _tell(
+        self,
+        batch: int,
+        watermark: datetime | None,
+        committed: Committed,
+        letters: int,
+        brought: Brought,
+    ) -> None:
+        """Say what a batch was, to who listens and to the user's own function."""
         info = BatchInfo(
             batch,
             watermark,
@@ -198,13 +266,20 @@ class CaptureSink:
             committed.records,
             committed.vertices,
             committed.labels,
+            letters,
         )
-        self.listener.batch(info, self._brought(decoded, arrivals))
+        self.listener.batch(info, brought)
         if self._on_batch is not None:
             self._on_batch(info)
 
+    def _files_of(self, arrivals: Mapping[str, Sequence[object]]) -> dict[str, int]:
+        """How many files came, by source."""
+        sources = self._flow.sources
+        return {n: len(found) for n, found in arrivals.items() if has_files(sources[n])}
+
     def _brought(self, decoded: Decoded, arrivals: Mapping[str, Sequence[object]]) -> Brought:
-        seen = {s.name for s in self._flow.sources.values() if s.keep == "all"} | {*decoded.times}
+        sources = self._flow.sources
+        seen = {s.name for s in sources.values() if s.keep == "all"} | {*decoded.times}
         return Brought(
             results={name: len(part.rows) for name, part in decoded.results.items()},
             records={
@@ -212,8 +287,14 @@ class CaptureSink:
                 for name, rows in {**decoded.records, **decoded.times}.items()
                 if name in seen
             },
-            files={name: len(found) for name, found in arrivals.items()},
+            files=self._files_of(arrivals),
         )
+
+    def _arrived(self, batch: int) -> dict[str, list[Arrival]]:
+        """The files and stretches of topics that a batch read, by source."""
+        files = {} if self._arrivals is None else self._arrivals.new()
+        messages = {} if self._offsets is None else self._offsets.of(batch)
+        return files | {name: [one.arrival for one in told] for name, told in messages.items()}
 
     def idle_watermark(self) -> int | None:
         """The later watermark (ms) to go on with, where silence allows one and something waits."""
@@ -232,6 +313,8 @@ class CaptureSink:
                     sink.write.take(self._query_id, batch, ids[name], rows)
                     continue
                 user = rows.select(rows.column_names[2:])
+                if isinstance(sink.write, TopicWriter) and sink.write.origins:
+                    user = with_origins(user, results[name].origins)
                 hand_on(sink.write, self._flow.spark, ids[name], user, batch)
 
     def _new_files(self, decoded: Decoded) -> dict[str, dict[int, str]]:
@@ -264,16 +347,11 @@ class CaptureSink:
             del self._writer
 
 
-def micros(time: datetime | None) -> int | None:
-    """A moment in microseconds since 1970."""
-    return None if time is None else (time - EPOCH) // timedelta(microseconds=1)
-
-
 def _times(decoded: Decoded, steps: Iterable[str]) -> dict[str, tuple[Ints, Ints]]:
     """The ids and times of a batch's records, by source, and of the rows of some steps."""
     rows_of_steps = {step: decoded.results[step].rows for step in steps}
     return {
-        name: (rows[ID].to_numpy(), _microseconds(rows[TIME]))
+        name: (rows[ID].to_numpy(), as_numbers(rows[TIME]))
         for name, rows in {**decoded.times, **decoded.records, **rows_of_steps}.items()
     }
 
@@ -283,11 +361,6 @@ def _sessions(
 ) -> dict[str, tuple[Ints, Ints, Mapping[str, pa.ChunkedArray]]]:
     """The keys, times and sets of the rows that entered session steps."""
     return {
-        step: (part.rows[ID].to_numpy(), _microseconds(part.rows[TIME]), part.origins)
+        step: (part.rows[ID].to_numpy(), as_numbers(part.rows[TIME]), part.origins)
         for step, part in decoded.sessions.items()
     }
-
-
-def _microseconds(times: pa.ChunkedArray) -> Ints:
-    numbers: Ints = times.cast(pa.int64()).fill_null(NO_TIME).to_numpy()
-    return numbers

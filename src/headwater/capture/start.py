@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pyspark.errors import AnalysisException
@@ -11,6 +9,7 @@ from pyspark.errors import AnalysisException
 from headwater.capture.binding import bind, bind_once
 from headwater.capture.checkpoint import Checkpoint
 from headwater.capture.choosing import choose
+from headwater.capture.damage import damaged_checkpoint
 from headwater.capture.idle import Silence
 from headwater.capture.listening import NOBODY, Listener
 from headwater.capture.run import Run
@@ -20,21 +19,27 @@ from headwater.flow import nodes
 from headwater.flow.jvm import scala_object, spark_jvm
 from headwater.flow.reach import Unbounded
 from headwater.flow.windows import microseconds
+from headwater.live.parallel.graph import SpreadGraph
 from headwater.live.planning import going_on, planned, resolver
 from headwater.lowering import outputs as lowering
 from headwater.replay.programs import remember
-from headwater.session import let_go_at_exit
+from headwater.session import ROCKSDB, let_go_at_exit, settings_of_query
 from headwater.spark_errors import one_line
 from headwater.store.embedded import EmbeddedWriter
+from headwater.store.lake.place import Place, is_lake
+from headwater.store.lake.writer import LakeWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headwater.flow.flow import Flow
+    from headwater.live.graph import LiveGraph
     from headwater.live.planning import Plan
+    from headwater.store.batch import Resolve
 
 
 def start(
@@ -66,7 +71,10 @@ def start(
     chosen = choose(flow, capture, live=bool(live))
     modes = {name: choice.mode for name, choice in chosen.items()}
     steps = {name: choice.steps for name, choice in chosen.items()}
-    plan = planned(flow, chosen, expiry, steps=live == "steps") if live else None
+    plan = None
+    if live:
+        by_driver = not is_lake(store)
+        plan = planned(flow, chosen, expiry, steps=live == "steps", by_driver=by_driver)
     if plan is None and expiry is not None:
         raise RunError(f"expiry={expiry!r} is a rule of the live graph; add live=True")
     try:
@@ -76,32 +84,39 @@ def start(
             _check_for_streaming(outputs.df)
     except AnalysisException as error:
         raise FlowError(f"flow {flow.name!r}: {one_line(error)}") from error
+    if (
+        outputs.df.isStreaming
+        and not checkpoint
+        and is_lake(store)
+        and not Place.of(store).is_local
+    ):
+        raise RunError(
+            f"{store}: Spark's checkpoint can't be on an object store; give checkpoint= a directory"
+        )
     # Opening creates the store, so it comes after all that is wrong with the flow itself.
-    writer = EmbeddedWriter.open(store)
+    writer = open_writer(store)
     try:
         if not outputs.df.isStreaming:
             query_id = bind_once(flow, modes, outputs, writer, plan)
-            graph = None if plan is None else going_on(plan, flow, writer, query_id)
-            resolve = resolver(flow, writer, plan)
+            graph, resolve = _graph(plan, flow, writer, query_id)
             sink = CaptureSink(flow, outputs, writer, query_id, None, on_batch, graph, resolve)
             sink.listener = listener
-            remember(store, flow)
+            remember(writer.path, flow)
             return _run_once(flow, outputs, sink)
     except BaseException:
         writer.close()
         raise
 
-    place = Checkpoint.at(checkpoint or str(Path(store) / "checkpoints" / flow.name))
+    place = Checkpoint.at(checkpoint or str(writer.path / "checkpoints" / flow.name))
 
     silence = _silence(flow, plan, idle_after, available_now)
 
     def launch(*, once: bool) -> tuple[CaptureSink, StreamingQuery]:
         """Start the query where it stands; the sink owns the store from here on."""
-        owner = EmbeddedWriter.open(store)
+        owner = open_writer(store)
         try:
             binding = bind(flow, modes, outputs, owner, place, plan)
-            graph = None if plan is None else going_on(plan, flow, owner, binding.query_id)
-            resolve = resolver(flow, owner, plan)
+            graph, resolve = _graph(plan, flow, owner, binding.query_id)
             in_files = () if plan is None else plan.in_files
             sink = CaptureSink(
                 flow,
@@ -146,8 +161,24 @@ def start(
         sink, query = launch(once=available_now)
     finally:
         writer.close()
-    remember(store, flow)
+    remember(writer.path, flow)
     return Run(flow.name, sink, query, Again())
+
+
+def open_writer(store: str) -> EmbeddedWriter | LakeWriter:
+    """Own a store, embedded or on a lake."""
+    return LakeWriter.open(store) if is_lake(store) else EmbeddedWriter.open(store)
+
+
+def _graph(
+    plan: Plan | None, flow: Flow, writer: EmbeddedWriter | LakeWriter, query_id: str
+) -> tuple[LiveGraph | SpreadGraph | None, Resolve | None]:
+    """The live graph as the store left it, and what finds the sets of results that lack them."""
+    if plan is None:
+        return None, None
+    if isinstance(writer, LakeWriter):
+        return SpreadGraph(plan, flow, writer, query_id), None
+    return going_on(plan, flow, writer, query_id), resolver(flow, writer, plan)
 
 
 def _silence(
@@ -210,7 +241,8 @@ def _start_query(
         with _settings(flow):
             return writer.start()
     except Exception as error:
-        raise RunError(f"flow {flow.name!r} did not start: {one_line(error)}") from error
+        said = damaged_checkpoint(error, place.path) or one_line(error)
+        raise RunError(f"flow {flow.name!r} did not start: {said}") from error
 
 
 _SETTINGS = {
@@ -224,34 +256,18 @@ _SETTINGS = {
 }
 
 
-_IN_ORDER = {
-    # The only state store that stateful processors have.
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    # A micro-batch writes down what changed, instead of the whole store.
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-}
-"""Settings for flows with steps over arrival order."""
-
-
-@contextmanager
-def _settings(flow: Flow) -> Iterator[None]:
-    """Settings that a query takes over at its start; the session gets its own back."""
-    spark = flow.spark
+def _settings(flow: Flow) -> AbstractContextManager[None]:
+    """Settings of a flow's query; those with steps over arrival order have stateful processors."""
     in_order = any(isinstance(n, nodes.Ordered) for s in flow.sinks.values() for n in s.upstream())
-    settings = {**_SETTINGS, **(_IN_ORDER if in_order else {})}
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
+    return settings_of_query(flow.spark, {**_SETTINGS, **(ROCKSDB if in_order else {})})
+
+
+def _coordinate(spark: SparkSession) -> None:
+    """Have Spark's coordinator of state stores at work, which steps over arrival order look for.
+
+    It comes with the manager of streaming queries, which a session of batch runs never asked for.
+    """
+    _ = spark.streams
 
 
 def _run_once(flow: Flow, outputs: lowering.Outputs, sink: CaptureSink) -> Run:
@@ -259,6 +275,7 @@ def _run_once(flow: Flow, outputs: lowering.Outputs, sink: CaptureSink) -> Run:
     sink.listener.began()
     try:
         with _settings(flow):
+            _coordinate(flow.spark)
             sink(outputs.df, 0)
     except Exception as error:  # noqa: BLE001
         sink.fail(error)

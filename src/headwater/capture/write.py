@@ -9,7 +9,7 @@ import pyarrow as pa
 from headwater.errors import FlowError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 RESULT_ID = "result_id"
 
@@ -43,7 +43,11 @@ def hand_on(write: Any, spark: SparkSession, ids: pa.Array, user: pa.Table, batc
     same ids, so nothing is lost and a reader can tell what came twice.
     """
     table = pa.table([ids, *user.columns], names=[RESULT_ID, *user.column_names])
-    df = spark.createDataFrame(table)
+    given_on(write, spark.createDataFrame(table), batch)
+
+
+def given_on(write: Any, df: DataFrame, batch: int) -> None:
+    """Give a batch's results, as Spark has them, to the user's own writer."""
     if callable(write):
         write(df, batch)
         return

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from headwater import __version__
 from headwater.cli import (
     backward,
     bench,
-    bench_flow,
-    bench_serve,
+    compact,
+    copy,
     demo,
     doctor,
     export,
@@ -68,9 +69,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"headwater {version('headwater')}")
+        typer.echo(f"headwater {__version__}")
         raise typer.Exit
 
 
@@ -111,11 +110,11 @@ app.command()(mapreduce.mapreduce)
 app.command()(publish.publish)
 app.command()(serve.serve)
 app.command()(stats.stats)
+app.command()(compact.compact)
+app.command()(copy.copy)
 app.command()(doctor.doctor)
 app.add_typer(flow.app, name="flow")
 app.add_typer(streams.app, name="streams")
-bench.app.command()(bench_flow.flow)
-bench.app.command()(bench_serve.serve)
 app.add_typer(bench.app, name="bench")
 
 

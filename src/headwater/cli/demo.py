@@ -9,7 +9,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,11 +17,16 @@ from headwater.cli.output import Json, console, print_json, print_rich, rich_tab
 from headwater.errors import HeadwaterError
 from headwater.plain import plain
 
+if TYPE_CHECKING:
+    from headwater.cli.demo_kafka import Broker
+
 MARKER = ".headwater-demo"
 """The file that says that a folder was made by the demo, which may thus remove it."""
 
 FILES = 24
 FILES_PER_BATCH = 3
+REPORTS, ALERTS = "reports", "stopped"
+"""The topics of a demo on Kafka."""
 
 
 def demo(
@@ -45,6 +50,10 @@ def demo(
     speed: Annotated[
         float, typer.Option(min=0.1, max=1_000, help="How much faster than the clock traffic is.")
     ] = 10.0,
+    kafka: Annotated[
+        bool,
+        typer.Option("--kafka", help="With the stream and the alerts in topics of a broker."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Run a small traffic stream, trace one alert to its reports and back, and show it all.
@@ -52,22 +61,56 @@ def demo(
     Vehicles report their position every 30 seconds. An alert says that one stood still for two
     minutes: exactly four reports are behind it. With `--no-serve` and with `--json` it ends there;
     else a web page shows the flow at work, with more traffic for as long as it runs. A second demo
-    starts fresh.
+    starts fresh. With `--kafka`, in a checkout of Headwater, it starts a Kafka broker for the time
+    that it runs: reports come from a topic, and alerts go to one.
 
     Example: `headwater demo /tmp/traffic --reports 200000`
     """
+    if kafka and keep:
+        raise typer.BadParameter("the broker of --kafka begins anew: it does not go with --keep")
+    serve = serve and not json
+    if serve:
+        from headwater.cli.serve import require_extra
+
+        require_extra()
+    if kafka:
+        from headwater.cli.demo_kafka import broker, require_broker
+
+        require_broker()
     data, store = _prepare(folder, keep, reports)
-    if serve and not json:
+    if kafka:
+        with broker(folder) as running:
+            _demo(folder, data, store, serve, port, speed, json, running)
+    else:
+        _demo(folder, data, store, serve, port, speed, json, None)
+
+
+def _demo(
+    folder: Path,
+    data: Path,
+    store: Path,
+    serve: bool,
+    port: int | None,
+    speed: float,
+    json: bool,
+    kafka: Broker | None,
+) -> None:
+    if serve:
         from headwater.cli.demo_page import show
 
-        show(folder, data, store, port, speed)
+        show(folder, data, store, port, speed, kafka)
         return
-    _run(folder, data, store, shown=not json)
+    _run(folder, data, store, shown=not json, kafka=kafka)
     trace = traced(store)
+    topics = {} if kafka is None else {name: kafka.count(name) for name in (REPORTS, ALERTS)}
     if json:
-        print_json([encoder.dumps(plain(trace.as_dict(store))), "\n"])
-    else:
-        print_trace(trace, store)
+        told = trace.as_dict(store) | ({"topics": topics} if topics else {})
+        print_json([encoder.dumps(plain(told)), "\n"])
+        return
+    print_trace(trace, store)
+    if kafka is not None:
+        counts = ", ".join(f"{number:,} in {name}" for name, number in topics.items())
+        console().print(f"\n[bold]Messages in the topics[/] of {kafka.servers}: {counts}")
 
 
 def _prepare(folder: Path, keep: bool, reports: int) -> tuple[Path, Path]:
@@ -96,7 +139,7 @@ def _prepare(folder: Path, keep: bool, reports: int) -> tuple[Path, Path]:
     return data, store
 
 
-def _run(folder: Path, data: Path, store: Path, shown: bool) -> None:
+def _run(folder: Path, data: Path, store: Path, shown: bool, kafka: Broker | None) -> None:
     from headwater.cli.progress import progress
     from headwater.cli.run import watch
     from headwater.cli.spark import session
@@ -106,7 +149,11 @@ def _run(folder: Path, data: Path, store: Path, shown: bool) -> None:
         progress("Linear Road", batches=FILES // FILES_PER_BATCH, shown=shown) as totals,
         session(log=folder / "spark.log", light=True),
     ):
-        flow = linear_road.flow(data, options={"maxFilesPerTrigger": str(FILES_PER_BATCH)})
+        if kafka is None:
+            flow = linear_road.flow(data, options={"maxFilesPerTrigger": str(FILES_PER_BATCH)})
+        else:
+            reports = kafka.fill(data, REPORTS)
+            flow = kafka.flow(REPORTS, ALERTS, -(-reports * FILES_PER_BATCH // FILES))
         running = flow.start(
             store=str(store),
             checkpoint=str(folder / "checkpoint"),

@@ -12,24 +12,37 @@ import pyarrow.parquet as pq
 
 from headwater.cli.demo import print_trace, traced
 from headwater.cli.output import console
-from headwater.cli.serve import PORT, ending, require_extra, started, told
+from headwater.cli.serve import PORT, ending, started, told
 from headwater.errors import HeadwaterError
+from headwater.streams.registry import LOG
 
 if TYPE_CHECKING:
+    from headwater.cli.demo_kafka import Broker
     from headwater.server.service import Service
 
 _PATIENCE = 300.0
 """Seconds that the first hour of traffic may take."""
 
 
-def show(folder: Path, data: Path, store: Path, port: int | None, speed: float) -> None:
-    """Deploy the flow, run the first hour of traffic, print a trace, and serve until Ctrl-C."""
-    require_extra()
+def show(
+    folder: Path,
+    data: Path,
+    store: Path,
+    port: int | None,
+    speed: float,
+    kafka: Broker | None = None,
+) -> None:
+    """Deploy the flow, run the first hour of traffic, print a trace, and serve until Ctrl-C.
+
+    With Kafka every stream of the flow is a topic.
+    """
     from headwater import streams as registry
     from headwater.examples.live_traffic import FLOW, LiveTraffic
     from headwater.server.settings import Settings, kept_token
 
     out = console()
+    if kafka is not None:
+        os.environ[LOG] = "kafka:"
     flows, names = folder / "flows", folder / "streams"
     settings = Settings(token=kept_token(flows), roots=(Path(os.path.abspath(folder)),))
     traffic = LiveTraffic(registry.open(names), pq.read_table(data), speed)
@@ -58,6 +71,9 @@ def show(folder: Path, data: Path, store: Path, port: int | None, speed: float) 
                 ("records and results as they come", "/live"),
             ):
                 out.print(f"  {what}: {address}{where}", soft_wrap=True, highlight=False)
+            if kafka is not None:
+                topics = ", ".join(sorted(registry.open(names).names()))
+                out.print(f"  topics at {kafka.servers}: {topics}", soft_wrap=True, highlight=False)
             ended.wait()
         finally:
             traffic.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as encoder
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,17 +10,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.output import Json, console, print_json, print_table
+from headwater.cli.changes import changes, files_of, print_change, print_effect
+from headwater.cli.hosting import hosting, stay
+from headwater.cli.output import Json, print_json, print_table
 from headwater.cli.streams import Folder
 from headwater.errors import RunError
-
-if TYPE_CHECKING:
-    from headwater.deploy.host import Host
-    from headwater.deploy.records import DeploymentFiles
 
 Flows = Annotated[
     Path,
@@ -43,8 +40,6 @@ Rates = Annotated[
     ),
 ]
 DEFAULT = Path("flows")
-EFFECT = 4.0
-"""Seconds after which the effect of a change is shown."""
 
 
 class Since(StrEnum):
@@ -102,15 +97,15 @@ def deploy(
                 tell=told,
             )
             took = time.perf_counter() - begun
-            started = _print_change(flows, flow.name, done["version"], took, json)
-            _print_effect(flows, flow.name, started, rates, json)
+            started = print_change(flows, flow.name, done["version"], took, json)
+            print_effect(flows, flow.name, started, rates, json)
             return
-        with _hosting(flows, streams, store, json) as host:
+        with hosting(flows, streams, store, json) as host:
             begun = time.perf_counter()
             deployed = host.deploy(flow, since=since.value, tell=_telling(json))
             took = time.perf_counter() - begun
-            _print_change(flows, flow.name, deployed.version, took, json)
-            _stay(host, once, json)
+            print_change(flows, flow.name, deployed.version, took, json)
+            stay(host, once, json)
 
 
 def run(
@@ -131,8 +126,8 @@ def run(
 
     if not deployed(flows):
         raise RunError(f"no flow is deployed in {flows}; use `headwater flow deploy FILE`")
-    with _hosting(flows, streams, store, json) as host:
-        _stay(host, once, json)
+    with hosting(flows, streams, store, json) as host:
+        stay(host, once, json)
 
 
 def undo(name: Name, flows: Flows = DEFAULT, rates: Rates = None, json: Json = False) -> None:
@@ -142,8 +137,8 @@ def undo(name: Name, flows: Flows = DEFAULT, rates: Rates = None, json: Json = F
     """
     begun = time.perf_counter()
     done = _asked(flows, "undo", name, json)
-    started = _print_change(flows, name, done["version"], time.perf_counter() - begun, json)
-    _print_effect(flows, name, started, rates, json)
+    started = print_change(flows, name, done["version"], time.perf_counter() - begun, json)
+    print_effect(flows, name, started, rates, json)
 
 
 def set_(
@@ -165,7 +160,7 @@ def set_(
     from headwater.deploy.mailbox import ask
     from headwater.deploy.tuning import tuned
 
-    files = _files(flows, name)
+    files = files_of(flows, name)
     with _refused(json):
         flow = tuned(files.composition(files.state()["version"]), node, values)
         _require_host(flows)
@@ -174,8 +169,8 @@ def set_(
         text, told = flow.to_yaml(), _telling(json)
         done = ask(flows, "deploy", name, text=text, folder=change.folder, since="now", tell=told)
         took = time.perf_counter() - begun
-        started = _print_change(flows, name, done["version"], took, json)
-        _print_effect(flows, name, started, rates, json)
+        started = print_change(flows, name, done["version"], took, json)
+        print_effect(flows, name, started, rates, json)
 
 
 def stop(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
@@ -250,7 +245,7 @@ def versions(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
     """
     import pyarrow as pa
 
-    files = _files(flows, name)
+    files = files_of(flows, name)
     now = files.state()["version"]
     rows = []
     for number in files.versions():
@@ -260,7 +255,7 @@ def versions(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
                 "version": number,
                 "at": datetime.fromtimestamp(change.at, UTC),
                 "action": change.action,
-                "changes": _changes(change.difference) or None,
+                "changes": changes(change.difference) or None,
                 "units": ", ".join(change.units),
                 "current": number == now,
             }
@@ -269,63 +264,6 @@ def versions(name: Name, flows: Flows = DEFAULT, json: Json = False) -> None:
 
 
 # --- inner ------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _hosting(flows: Path, streams: Path | None, store: Path | None, json: bool) -> Iterator[Host]:
-    from headwater.cli.spark import session
-    from headwater.deploy.host import Host
-
-    if not json:
-        print("starting Spark …", file=sys.stderr)
-    with session() as spark:
-        host = Host(flows, streams=streams, store=store, spark=spark)
-        with _ending(host), host:
-            yield host
-
-
-@contextmanager
-def _ending(host: Host) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the host, not the process: units end after what they are at."""
-
-    def end(*_: object) -> None:
-        host.end()
-
-    before = {each: signal.signal(each, end) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-
-def _stay(host: Host, once: bool, json: bool) -> None:
-    if once:
-        host.drain()
-        failed = {
-            unit.record.id: unit.error
-            for deployment in host.deployments.values()
-            for unit in deployment.units
-            if unit.error is not None
-        }
-        if failed:
-            raise RunError("; ".join(f"unit {unit}: {why}" for unit, why in failed.items()))
-        return
-    if not json:
-        text = "running; `headwater flow watch` shows it, Ctrl-C ends it, and a later run goes on"
-        print(text, file=sys.stderr)
-    host.wait()
-
-
-def _files(flows: Path, name: str) -> DeploymentFiles:
-    from headwater.deploy.monitoring.seen import deployed
-    from headwater.deploy.records import DeploymentFiles
-
-    files = DeploymentFiles(flows / name)
-    if not files.exists:
-        there = ", ".join(deployed(flows)) or "none"
-        raise RunError(f"no flow {name!r} is deployed in {flows}; there is {there}")
-    return files
 
 
 def _require_host(flows: Path) -> None:
@@ -360,56 +298,6 @@ def _queue(flows: Path, name: str, node: str) -> Iterator[Any]:
         raise RunError(f"flow {name!r} in {flows} has no job {node!r}; it has {there or 'none'}")
     with JobQueue(folder) as queue:
         yield queue
-
-
-def _print_effect(
-    flows: Path, name: str, started: list[str], rates: bool | None, json: bool
-) -> None:
-    """The rates at the nodes that a change has brought, a moment after it."""
-    from headwater.cli.watch import effect
-
-    if started and not json and (console().is_terminal if rates is None else rates):
-        effect(name, flows, started, EFFECT)
-
-
-def _print_change(flows: Path, name: str, version: int, took: float, json: bool) -> list[str]:
-    """What a change did; the units that it started."""
-    files = _files(flows, name)
-    change = files.change(version)
-    before = [v for v in files.versions() if v < version]
-    earlier = files.change(before[-1]).units if before else []
-    started = [unit for unit in change.units if unit not in earlier]
-    units = {
-        "kept": [unit for unit in change.units if unit in earlier],
-        "ended": [unit for unit in earlier if unit not in change.units],
-        "started": started,
-    }
-    if json:
-        told = {
-            "flow": name,
-            "version": version,
-            "action": change.action,
-            "difference": change.difference,
-            **units,
-            "seconds": round(took, 3),
-        }
-        print_json([encoder.dumps(told), "\n"])
-        return started
-    out = console()
-    out.print(f"flow {name}: version {version} in {took:.1f} s", markup=False)
-    if text := _changes(change.difference):
-        out.print(f"  changed: {text}", markup=False)
-    for what, which in units.items():
-        if which:
-            out.print(f"  {what}: {', '.join(which)}", markup=False)
-    return started
-
-
-def _changes(difference: dict[str, Any]) -> str:
-    parts = [f"+ {name}" for name in difference.get("added", ())]
-    parts += [f"~ {name}: {', '.join(k)}" for name, k in difference.get("changed", {}).items()]
-    parts += [f"- {name}" for name in difference.get("removed", ())]
-    return "; ".join(parts)
 
 
 def _print(json: bool, told: dict[str, Any], text: str) -> None:

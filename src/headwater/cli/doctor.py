@@ -42,6 +42,14 @@ def doctor(
         Path | None,
         typer.Argument(metavar="STORE", help="A store to look at as well.", show_default=False),
     ] = None,
+    kafka: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="A broker of Kafka to look at as well."),
+    ] = None,
+    delta: Annotated[
+        Path | None,
+        typer.Option(metavar="PLACE", help="A place for a lake to look at: a folder, or a URL."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check Java, Python, Spark, memory and disk, and a store if you name one.
@@ -54,7 +62,7 @@ def doctor(
 
     found = []
     out = console()
-    for check in checks(store):
+    for check in checks(store, kafka, delta):
         found.append(check)
         if not json:
             mark = "[green]ok     [/]" if check.ok else "[red]problem[/]"
@@ -67,7 +75,9 @@ def doctor(
         raise typer.Exit(1)
 
 
-def checks(store: Path | None) -> Iterator[Check]:
+def checks(
+    store: Path | None, kafka: str | None = None, delta: Path | None = None
+) -> Iterator[Check]:
     """All checks, the slow ones last."""
     yield Check(
         "python",
@@ -85,6 +95,11 @@ def checks(store: Path | None) -> Iterator[Check]:
     yield spark()
     if store is not None:
         yield opens(store)
+    if kafka is not None:
+        yield connector()
+        yield answers(kafka)
+    if delta is not None:
+        yield lake(delta)
 
 
 def java() -> Check:
@@ -135,13 +150,76 @@ def spark() -> Check:
         )
 
 
+def connector() -> Check:
+    """Whether Spark can read and write topics."""
+    from headwater.cli.spark import session
+    from headwater.errors import HeadwaterError
+    from headwater.flow.jvm import spark_jvm
+    from headwater.kafka_errors import connector as advice
+
+    try:
+        with session(light=True) as started:
+            jvm = spark_jvm()
+            lookup = jvm.org.apache.spark.sql.execution.datasources.DataSource
+            lookup.lookupDataSource("kafka", started._jsparkSession.sessionState().conf())
+            return Check("connector", True, "Spark has its connector to Kafka")
+    except HeadwaterError as error:
+        return Check("connector", False, _first_line(error), advice())
+    except Exception:  # noqa: BLE001 - whatever Spark raises, it did not find it
+        return Check("connector", False, "Spark has no connector to Kafka", advice())
+
+
+def answers(servers: str, timeout: float = 10) -> Check:
+    """Whether a broker of Kafka answers."""
+    advice = "pip install 'headwater[kafka]'"
+    try:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+    except ImportError:
+        return Check("kafka", False, "confluent-kafka is not installed", advice)
+    try:
+        told = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=timeout)
+    except KafkaException:
+        return Check("kafka", False, f"{servers} does not answer", "start it, or correct HOST:PORT")
+    return Check("kafka", True, f"{servers}: {len(told.topics)} topics")
+
+
+def lake(place: Path) -> Check:
+    """Whether a lake can be at a place: the package is there, and files can be written."""
+    from headwater.errors import HeadwaterError
+    from headwater.store.lake.place import OWN, PREFIX, Place, library
+
+    try:
+        version = library().__version__
+    except HeadwaterError:
+        return Check("delta", False, "deltalake is not installed", "pip install 'headwater[delta]'")
+    advice = "give a folder or URL that may be written to, and its configuration"
+    try:
+        found = Place.of(f"{PREFIX}{str(place).removeprefix(PREFIX)}")
+    except HeadwaterError as error:
+        return Check("delta", False, _first_line(error), advice)
+    try:
+        filesystem, root = found.filesystem()
+        there = filesystem.get_file_info(root).type.name != "NotFound"
+        trial = f"{root}/{OWN}/trial"
+        filesystem.create_dir(f"{root}/{OWN}", recursive=True)
+        with filesystem.open_output_stream(trial) as file:
+            file.write(b"written by headwater doctor")
+        filesystem.delete_file(trial)
+        if not there:
+            filesystem.delete_dir(root)
+    except (OSError, ValueError) as error:
+        return Check("delta", False, f"{found} can't be written: {_first_line(error)}", advice)
+    return Check("delta", True, f"{found} can be written; deltalake {version}")
+
+
 def opens(path: Path) -> Check:
     """Whether a store opens, and what is in it."""
     from headwater.errors import HeadwaterError
-    from headwater.store import StoreReader
+    from headwater.store import open_reader
 
     try:
-        with closing(StoreReader(path)) as store:
+        with closing(open_reader(path)) as store:
             version = store.query("SELECT value FROM meta WHERE key = 'format'")
             counts = store.query(
                 "SELECT count(*) AS batches, coalesce(sum(results), 0)::BIGINT AS results, "
@@ -161,7 +239,7 @@ def _package(name: str) -> Check:
 
 
 def _disk(store: Path | None) -> Check:
-    place = (store or Path.cwd()).absolute()
+    place = Path(str(store or Path.cwd()).removeprefix("delta:")).absolute()
     while not place.exists():
         place = place.parent
     free = {path: shutil.disk_usage(path).free for path in {place, Path(tempfile.gettempdir())}}

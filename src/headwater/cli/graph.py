@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,20 +38,37 @@ def graph(
         float | None,
         typer.Option(min=0, help="With --follow: end when nothing came for so many seconds."),
     ] = None,
+    to_kafka: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="With --follow: publish the changes, to a broker of Kafka."
+        ),
+    ] = None,
+    topic: Annotated[str | None, typer.Option(help="With --to-kafka: the topic.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="With --to-kafka: a file of more properties of the client."),
+    ] = None,
     dot: Annotated[bool, typer.Option("--dot", help="Print it for Graphviz.")] = False,
     json: Json = False,
 ) -> None:
     """Show the live graph: records, results, the edges between them, and who can reach no more.
 
-    With `--follow --json` each batch is one line; its `position` is where `--after` goes on.
+    With `--follow --json` each batch is one line; its `position` is where `--after` goes on. With
+    `--to-kafka` a line says that the batch is in the topic; the next call goes on after it.
 
     Examples: `headwater graph prov --dot | dot -Tsvg > graph.svg`,
-    `headwater graph prov --follow --json`
+    `headwater graph prov --follow --json`,
+    `headwater graph prov --follow --to-kafka localhost:9092 --topic graph`
     """
     if follow and (dot or at is not None):
         raise typer.BadParameter("--follow prints changes: it goes with neither --dot nor --at")
     if dot and json:
         raise typer.BadParameter("choose one of --dot and --json")
+    if (to_kafka is None) != (topic is None):
+        raise typer.BadParameter("--to-kafka and --topic go together")
+    if (to_kafka is not None and not follow) or (config is not None and to_kafka is None):
+        raise typer.BadParameter("publish with --follow --to-kafka HOST:PORT --topic TOPIC")
     moment = parse_time(at)
 
     import headwater as hw
@@ -58,7 +76,15 @@ def graph(
     with hw.open(store) as opened:
         if follow:
             try:
-                for change in opened.follow(after=after, flow=flow, timeout=timeout):
+                given: dict[str, Any] = {"after": after, "flow": flow, "timeout": timeout}
+                if topic is None:
+                    changes = opened.follow(**given)
+                else:
+                    properties = None if config is None else str(config)
+                    changes = opened.publish_graph(
+                        topic, bootstrap=to_kafka, config=properties, **given
+                    )
+                for change in changes:
                     _print_change(change, json)
             except KeyboardInterrupt:
                 raise typer.Exit from None

@@ -68,7 +68,7 @@ def progress(
 
 
 @contextmanager
-def counted(doing: str) -> Iterator[Callable[[str, int, int], None]]:
+def counted(doing: str, first: str = "starting Spark") -> Iterator[Callable[[str, int, int], None]]:
     """A progress bar for runs of known number, moved by (what runs, done, total)."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -80,7 +80,7 @@ def counted(doing: str) -> Iterator[Callable[[str, int, int], None]]:
         TimeElapsedColumn(),
     )
     with _own_stderr() as stderr, Progress(*columns, console=console(stderr)) as bar:
-        task = bar.add_task(doing, total=None, step="starting Spark")
+        task = bar.add_task(doing, total=None, step=first)
 
         def step(what: str, done: int, total: int) -> None:
             bar.update(task, description=doing, completed=done, total=total, step=what)

@@ -53,7 +53,10 @@ def reduce(
         ),
     ],
     store: Annotated[
-        Path | None, typer.Option(help="The store's folder; made if missing.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="The store's folder, or delta:PLACE; made if missing.", show_default=False
+        ),
     ] = None,
     job: Annotated[str | None, typer.Option(help="The job's name.", show_default=False)] = None,
     strategy: Annotated[

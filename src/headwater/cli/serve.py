@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json as encoder
 import os
-import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headwater.cli import hosting
 from headwater.cli.deploy import DEFAULT, Flows, StoreFolder
 from headwater.cli.output import Json, console, print_json
 from headwater.cli.streams import Folder
@@ -61,6 +61,12 @@ def serve(
         list[str] | None,
         typer.Option(metavar="URL", help="Such flows may call addresses that begin like this."),
     ] = None,
+    allow_mail: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS", help="Such flows may send mail to this address, or @domain."
+        ),
+    ] = None,
     root: Annotated[
         list[Path] | None,
         typer.Option(
@@ -106,6 +112,7 @@ def serve(
         read_token=reading,
         allow_code=allow_code,
         allow_urls=tuple(allow_url or ()),
+        allow_mail=tuple(allow_mail or ()),
         roots=tuple(root or (Path.cwd(),)),
         hosts=("localhost", "127.0.0.1", "[::1]", *(name.lower() for name in allow_host or ())),
         limits=Limits(rate=rate),
@@ -176,7 +183,7 @@ def started(
             settings,
             streams=registry.open(streams),
             flows=Path(os.path.abspath(flows)),
-            store=Path(os.path.abspath(store if store is not None else flows / "store")),
+            store=_place(store if store is not None else flows / "store"),
             host=host,
         )
         for flow in read:
@@ -210,13 +217,12 @@ def told(address: str, settings: Settings, flows: Path, json: bool = False) -> N
 def ending() -> Iterator[threading.Event]:
     """An event that Ctrl-C and SIGTERM set, in place of ending the process."""
     ended = threading.Event()
-
-    def end(*_: object) -> None:
-        ended.set()
-
-    before = {each: signal.signal(each, end) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with hosting.ending(ended.set):
         yield ended
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+
+
+def _place(store: Path) -> Path:
+    """Where a store is, also after a change of folder; the address of a lake says that itself."""
+    from headwater.store.lake.place import is_lake
+
+    return store if is_lake(store) else Path(os.path.abspath(store))

@@ -22,6 +22,7 @@ def stats(store: Store, json: Json = False) -> None:
     Example: `headwater stats prov --json`
     """
     import headwater as hw
+    from headwater.store.lake.place import is_lake
 
     with hw.open(store) as opened:
         found = opened.stats()
@@ -32,12 +33,14 @@ def stats(store: Store, json: Json = False) -> None:
     for table in (found.sinks, found.relations):
         print_rich(out, rich_table(_shown(table)))
         out.print()
-    for note in notes(found):
+    for note in notes(found, lake=is_lake(store)):
         out.print(note, style="dim", soft_wrap=True)
 
 
-def notes(found: Stats) -> list[str]:
+def notes(found: Stats, *, lake: bool = False) -> list[str]:
     """What one must know to read the figures."""
+    if lake:
+        return [f"the files of the tables have {_size(found.bytes_file)}"]
     size = f"the file has {_size(found.bytes_file)}"
     free = f", {_size(found.bytes_free)} of it free to be used again" if found.bytes_free else ""
     said = [f"{size}{free}; it has whole blocks, so more than the sum of the relations"]

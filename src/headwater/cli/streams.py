@@ -117,8 +117,13 @@ def create(
     event_time: EventTime = None,
     id: Id = None,
     log: Annotated[
-        str, typer.Option(metavar="parquet|kafka:TOPIC", help="Where its events are.")
-    ] = "parquet",
+        str | None,
+        typer.Option(
+            metavar="parquet|kafka:TOPIC",
+            help="Where its events are.",
+            show_default="parquet, or HEADWATER_LOG",
+        ),
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(

@@ -96,10 +96,6 @@ class Plan:
         """Whether no join is missing."""
         return not self.joins
 
-    def subflow_of(self, node: str) -> SubFlow:
-        """The sub-flow that a node is in."""
-        return next(each for each in self.subflows if node in each.nodes)
-
     def to_text(self) -> str:
         """A table of nodes, then sub-flows and streams."""
         from headwater.compose.rendering import as_text

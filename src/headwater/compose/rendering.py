@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headwater.compose.plan import Plan
 
-_HEAD = ("node", "kind", "reads", "label", "cardinality", "runtime", "sub-flow")
 _SHAPES = {"source": ("[(", ")]"), "static": ("[/", "/]"), "sink": ("([", "])")}
 
 

@@ -74,12 +74,7 @@ def load(text: str, file: str | None) -> Read:
                 raise _unread("this is nested too deeply to be a flow", file, None)
             return _with_lines(told, text)
     try:
-        _require_flat(text)
-        loader = _Loader(text)
-        try:
-            tree = loader.get_single_node()
-        finally:
-            loader.dispose()
+        tree = _tree(text)
         read = Read(most=len(text) + _SPARE)
         read.value = _value(tree, (), read) if tree is not None else None
     except yaml.MarkedYAMLError as error:
@@ -128,15 +123,21 @@ def _require_flat(text: str) -> None:
             depth -= 1
 
 
+def _tree(text: str) -> yaml.Node | None:
+    """The nodes of a document, with their lines."""
+    _require_flat(text)
+    loader = _Loader(text)
+    try:
+        tree: yaml.Node | None = loader.get_single_node()
+    finally:
+        loader.dispose()
+    return tree
+
+
 def _with_lines(told: Read, text: str) -> Read:
     """JSON is nearly YAML: its lines are YAML's where that can be read."""
     try:
-        _require_flat(text)
-        loader = _Loader(text)
-        try:
-            tree = loader.get_single_node()
-        finally:
-            loader.dispose()
+        tree = _tree(text)
         if tree is not None:
             placed = Read(most=len(text) + _SPARE)
             _value(tree, (), placed)

@@ -8,22 +8,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headwater.compose.difference import difference
-from headwater.compose.frozen import thawed
-from headwater.compose.kinds import Function
 from headwater.deploy.building.calls import named_files
 from headwater.deploy.building.carried import EVENT_ID, EVENT_TIME
-from headwater.deploy.building.pieces import ALERT
 from headwater.deploy.building.preparing import Built, Preparing
+from headwater.deploy.making import Making, Unit
 from headwater.deploy.monitoring.watching import Watch
 from headwater.deploy.records import Change, DeploymentFiles
-from headwater.deploy.units.alert import AlertUnit
 from headwater.deploy.units.cutting import Cutting
-from headwater.deploy.units.function_job import job_of_function
-from headwater.deploy.units.job import JobUnit
-from headwater.deploy.units.job_line import JobLine
-from headwater.deploy.units.query import QueryUnit, can_be_live
+from headwater.deploy.units.query import can_be_live
 from headwater.errors import HeadwaterError, RunError
-from headwater.runtimes.jobs import job_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +25,6 @@ if TYPE_CHECKING:
     from headwater.deploy.building.preparing import Prepared
     from headwater.deploy.host import Host
     from headwater.deploy.records import Since, UnitRecord
-
-Unit = QueryUnit | JobUnit | AlertUnit
-Progress = "Callable[[str], None]"
 
 
 class Deployment:
@@ -48,7 +38,7 @@ class Deployment:
         self._changing = threading.RLock()
         self._feeding = threading.Lock()
         self._units: dict[str, Unit] = {}
-        self._lines: dict[str, JobLine] = {}
+        self.making = Making(host, self.files, self._preparing)
         self.broken: dict[str, str] = {}
         """Units that can't even be built again, and why."""
         self.doing: str | None = None
@@ -177,7 +167,7 @@ class Deployment:
 
     def pause(self, node: str, paused: bool = True) -> None:
         """Have a job start nothing more for now, or go on."""
-        line = self._lines.get(node)
+        line = self.making.lines.get(node)
         if line is None:
             raise RunError(f"flow {self.name!r} has no job {node!r}")
         line.runtime.pause() if paused else line.runtime.resume()
@@ -197,7 +187,7 @@ class Deployment:
                         self._start_again(record)
             if state["target"] != state["version"]:
                 self._carry(self.files.change(state["target"]), None, None)
-            self._finish_old_jobs()
+            self.making.finish_old_jobs()
 
     def close(self) -> None:
         """End all units for now."""
@@ -205,9 +195,7 @@ class Deployment:
             units, self._units = dict(self._units), {}
         for unit in units.values():
             unit.stop()
-        for line in self._lines.values():
-            line.stop()
-        self._lines.clear()
+        self.making.close()
 
     def feed(self) -> int:
         """Give the units what is new in their streams."""
@@ -253,7 +241,7 @@ class Deployment:
                 built.record.live = (
                     self._host.live
                     and built.flow is not None
-                    and can_be_live(built.flow, self._host.capture)
+                    and can_be_live(built.flow, self._host.capture, self._host.store)
                 )
         for built in fresh:
             self.files.save_unit(built.record)
@@ -287,7 +275,7 @@ class Deployment:
     def _at_work(self, unit: str) -> Unit:
         """A unit of the version that was; one that a crash ended is made ready to be drained."""
         if unit not in self._units:
-            self._units[unit] = self._made(self._preparing.rebuild(self.files.unit(unit)))
+            self._units[unit] = self.making.unit(self._preparing.rebuild(self.files.unit(unit)))
         return self._units[unit]
 
     def _forget(self, unit: Unit) -> None:
@@ -311,79 +299,20 @@ class Deployment:
 
     def _start_again(self, record: UnitRecord) -> None:
         try:
-            built = self._preparing.rebuild(record)
-        except HeadwaterError as error:  # a module that is gone, a stream that was removed
+            self._start(self._preparing.rebuild(record))
+        except HeadwaterError as error:  # a module or a stream that is gone, a damaged checkpoint
             self.broken[record.id] = str(error)
             return
         self.broken.pop(record.id, None)
-        self._start(built)
 
     def _start(self, built: Built) -> None:
-        unit = self._made(built)
+        unit = self.making.unit(built)
         with self._feeding:
             self._units[unit.record.id] = unit
         try:
             unit.start()
         except HeadwaterError as error:
             unit.error = str(error)
-
-    def _made(self, built: Built) -> Unit:
-        record = built.record
-        if record.runtime == "jobs":
-            return self._job_unit(record)
-        if record.runtime == "alerts":
-            return self._alert_unit(record)
-        assert built.flow is not None
-        return QueryUnit(
-            record,
-            built.flow,
-            self.files.unit_folder(record.id),
-            self._host.streams,
-            str(self._host.store),
-            self._host.capture,
-            self.files.save_unit,
-            self._host.lineage,
-        )
-
-    def _job_unit(self, record: UnitRecord) -> JobUnit:
-        composition = self.files.composition(record.version)
-        change = self.files.change(record.version)
-        given, statics = self._preparing.given(record)
-        folder, node = change.code or change.folder, composition[record.name]
-        if isinstance(node, Function):
-            static = {**thawed(node.static), **statics}
-            job = job_of_function(record, node, given, static, folder)
-        else:
-            version = str(record.version)
-            job = job_of(composition, record.name, version=version, static=statics, folder=folder)
-        return JobUnit(
-            record, given, job, self._line(record.name), self._host.streams, self.files.save_unit
-        )
-
-    def _alert_unit(self, record: UnitRecord) -> AlertUnit:
-        sink: Any = self.files.composition(record.version)[record.name.removesuffix(ALERT)]
-        given, _ = self._preparing.given(record)
-        return AlertUnit(record, given, sink.alert, self._host.streams, self.files.save_unit)
-
-    def _line(self, node: str) -> JobLine:
-        if node not in self._lines:
-            self._lines[node] = JobLine(
-                self.files.folder / "jobs" / node,
-                self._host.streams,
-                str(self._host.store),
-                lambda: self._host.spark,
-            )
-            for record in self.files.units():
-                if record.runtime == "jobs" and record.name == node:
-                    self._lines[node].add(record, self._preparing.given(record)[0])
-        return self._lines[node]
-
-    def _finish_old_jobs(self) -> None:
-        """Jobs that were removed or changed still do what they had taken."""
-        for folder in (self.files.folder / "jobs").glob("*/queue.db"):
-            node = folder.parent.name
-            if node not in self._lines:
-                self._line(node).start()
 
     def _doing(self, what: str) -> _Doing:
         return _Doing(self, what)

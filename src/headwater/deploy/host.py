@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater import streams as registry
+from headwater.capture.start import open_writer
 from headwater.deploy.deployment import Deployment
 from headwater.deploy.mailbox import HOST, Mailbox
 from headwater.deploy.monitoring.seen import deployed
 from headwater.errors import HeadwaterError, RunError
-from headwater.session import adopt_or_start
-from headwater.store.embedded import EmbeddedWriter
+from headwater.session import adopt_or_start, jvm_has_ended
 from headwater.streams.files import hold, try_hold
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from pyspark.sql import SparkSession
 
     from headwater.compose import Composition
     from headwater.deploy.records import Since
+    from headwater.store.embedded import EmbeddedWriter
+    from headwater.store.lake.writer import LakeWriter
     from headwater.streams import Streams
     from headwater.streams.files import Held
 
@@ -59,6 +59,8 @@ class Host:
     ) -> None:
         """`store` is by default the folder's own, `streams` as `headwater.streams.open` has it.
 
+        The store may be a lake, `delta:…`.
+
         With `live`, units that begin from now on keep a live graph of their records and results.
         `lineage` tells of their runs in OpenLineage; by default it does where that is configured.
         """
@@ -71,12 +73,13 @@ class Host:
         self.deployments: dict[str, Deployment] = {}
         self._mailbox = Mailbox(self.folder)
         self._held: list[Held | None] = []
-        self._writer: EmbeddedWriter | None = None
+        self._writer: EmbeddedWriter | LakeWriter | None = None
         self._polling: str | None = None
         self._ending, self._ended = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
         self.trouble: str | None = None
         """What went wrong with the host itself last."""
+        self._fatal: RunError | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -104,7 +107,7 @@ class Host:
             if self._polling is None:
                 self.spark.conf.set(_POLLING, "50ms")
             # Held as long as the host runs: units that come and go need not open it anew.
-            self._writer = EmbeddedWriter.open(self.store)
+            self._writer = open_writer(str(self.store))
             for name in deployed(self.folder):
                 deployment = self._deployment(name)
                 try:
@@ -141,18 +144,16 @@ class Host:
         self._ended.set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the host is to end; false if that took too long."""
-        return self._ended.wait(timeout)
+        """Wait until the host is to end; false if that took too long. Raises why it can't go on."""
+        ended = self._ended.wait(timeout)
+        if ended and self._fatal is not None:
+            raise self._fatal
+        return ended
 
     def __enter__(self) -> Host:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     # --- deployments --------------------------------------------------------------------------
@@ -189,7 +190,7 @@ class Host:
     def drain(self, timeout: float = 600.0) -> bool:
         """Wait until all events that are published have gone through; false if it took too long."""
         until = time.monotonic() + timeout
-        while time.monotonic() < until and not self._ended.is_set():
+        while time.monotonic() < until and not self.wait(0):
             if all(_is_idle(deployment) for deployment in self.deployments.values()):
                 return True
             time.sleep(_BREATH)
@@ -230,6 +231,15 @@ class Host:
 
     def _watch(self) -> None:
         while not self._ending.wait(_WATCH):
+            if jvm_has_ended():
+                # Better to end, so that whoever looks after this process starts it again, than to
+                # take events for flows that can't run any more.
+                self._fatal = RunError(
+                    "Spark's JVM has ended (killed, or out of memory); start this again, and every "
+                    "flow goes on where it was"
+                )
+                self.end()
+                return
             for deployment in list(self.deployments.values()):
                 try:
                     deployment.watch.tick()

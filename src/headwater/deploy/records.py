@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from headwater.compose import Composition
 
-Wanted = Literal["running", "stopped"]
 Since = Literal["now", "start", "left"]
 
 

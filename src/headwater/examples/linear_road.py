@@ -105,8 +105,8 @@ def sinks(
     such vehicles or more at one position at one time, from the results of *stopped*.
     """
     reports = stream.source(flow, SOURCE, path, SCHEMA, {"watermark": watermark, **source})
-    stopped = _stopped(reports)
-    stream.add(flow, {"stopped": lambda: stopped, "accidents": lambda: _accidents(stopped)}, only)
+    still = stopped(reports)
+    stream.add(flow, {"stopped": lambda: still, "accidents": lambda: _accidents(still)}, only)
 
 
 def flow(
@@ -155,7 +155,7 @@ def _flow(
     return made
 
 
-def _stopped(reports: Frame) -> Frame:
+def stopped(reports: Frame) -> Frame:
     """A row for each vehicle and window of four reports in which it stood at one position."""
     from pyspark.sql import functions as F
 

@@ -67,7 +67,7 @@ class LiveTraffic:
 
     def _drive(self) -> None:
         per_round = self._reports.num_rows
-        done = int(self._streams.log(SOURCE).bounds()[1])
+        done = self._done(per_round)
         seconds = pc.cast(self._reports["ts"], pa.int64()).to_numpy() // SECOND
         seconds = seconds - seconds[0]
         length = _length(seconds)
@@ -88,6 +88,12 @@ class LiveTraffic:
                     return
                 done += size
                 self.published += size
+
+    def _done(self, per_round: int) -> int:
+        """How many reports the stream has; in a topic, where positions do not say, the first."""
+        if self._streams.declaration(SOURCE).log.startswith("kafka:"):
+            return per_round
+        return int(self._streams.log(SOURCE).bounds()[1])
 
 
 def later(reports: pa.Table, rounds: int) -> pa.Table:

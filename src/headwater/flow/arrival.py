@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headwater.flow import nodes
+from headwater.flow.kafka import FORMAT as KAFKA
 from headwater.flow.sourcing import FILE_FORMATS
 
 _NO_ORDER = (nodes.Aggregate, nodes.Join, nodes.Static)
@@ -26,4 +27,6 @@ _WITHOUT_PLACES = (
 
 def _has_places(source: nodes.Source) -> bool:
     in_files = source.df is None and source.format in FILE_FORMATS
-    return (in_files and source.format == "parquet") or source.identity.how == "column"
+    in_topics = source.df is None and source.format == KAFKA
+    in_order = in_topics or (in_files and source.format == "parquet")
+    return in_order or source.identity.how == "column"

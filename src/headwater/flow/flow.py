@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.types import StructType
 
+from headwater import kafka_errors
 from headwater.errors import FlowError, HeadwaterError
-from headwater.flow import nodes, render
+from headwater.flow import kafka, nodes, render
 from headwater.flow.callsite import callsite
 from headwater.flow.frame import Frame
 from headwater.flow.reach import Reach
@@ -19,7 +20,7 @@ from headwater.flow.references import Attribute, attributes
 from headwater.flow.sourcing import source_node
 from headwater.lowering.plain import Plain
 from headwater.names import PREFIX
-from headwater.session import adopt_or_start
+from headwater.session import adopt_or_start, require_own
 from headwater.spark_errors import one_line
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Flow:
     def __init__(self, name: str, spark: SparkSession | None = None) -> None:
         _require_name("flow", name)
         self.name = name
-        self.spark = spark or adopt_or_start()
+        self.spark = require_own(spark or adopt_or_start())
         self._plain = Plain(self.spark)
         self._steps: dict[str, nodes.Node] = {}
         self._counts: Counter[str] = Counter()
@@ -92,7 +93,8 @@ class Flow:
         """Records from a Spark format or from any DataFrame, streaming or not, traced by id.
 
         `id` names the column or columns that identify a record; without it a Parquet record goes
-        by its file and row, any other by its content. `keep` says which records' contents the
+        by its file and row, one of Kafka by its topic, partition and offset, any other by its
+        content. `keep` says which records' contents the
         store keeps: "none" (the default for files, which are read again when asked for),
         "contributing" (the default for anything else), "alive" (the same, but a record that reached
         nothing is dropped in the very batch in which it expires) or "all". `stream=False` reads a
@@ -115,6 +117,7 @@ class Flow:
             id=id,
             keep=keep,
         )
+        self._require_own_topics(node)
         return self._frame(node)
 
     def sink(self, name: str, frame: Frame, write: Any = None) -> Frame:
@@ -250,7 +253,8 @@ class Flow:
         except HeadwaterError:
             raise
         except (AnalysisException, ParseException) as error:
-            raise FlowError(f"{node.kind} at {node.site}: {one_line(error)}") from error
+            said = kafka_errors.explained(error) or one_line(error)
+            raise FlowError(f"{node.kind} at {node.site}: {said}") from error
         reserved = [c for c in columns if c.startswith(PREFIX)]
         if reserved:
             raise FlowError(
@@ -298,6 +302,16 @@ class Flow:
         if not isinstance(parsed, StructType):
             raise FlowError(f"schema {text!r} at {callsite()}: name the columns: 'id bigint, …'")
         return parsed
+
+    def _require_own_topics(self, node: nodes.Source) -> None:
+        """Refuse a topic that another source reads: the messages of batches are told by topic."""
+        for other in self.sources.values() if node.format == kafka.FORMAT else ():
+            shared = set(kafka.topics(dict(other.options))) & set(kafka.topics(dict(node.options)))
+            if other.format == kafka.FORMAT and shared:
+                raise FlowError(
+                    f"source {node.name!r} at {node.site}: source {other.name!r} reads topic "
+                    f"{min(shared)!r} already; use its frame for both"
+                )
 
     def _require_new(self, what: str, name: str, site: str) -> None:
         _require_name(what, name)

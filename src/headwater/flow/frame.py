@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import Column, DataFrame
 
 from headwater.errors import FlowError
 from headwater.flow import expressions as ex
 from headwater.flow import functions, matching, nodes, ordering, projecting
 from headwater.flow.grouped import GroupedFrame
 from headwater.flow.joining import join_node
-from headwater.flow.references import Attribute, reference, resolve
+from headwater.flow.references import reference
+from headwater.flow.shaped import Shaped
 from headwater.flow.unsupported import no_such_method
 from headwater.flow.windows import microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from headwater.flow.flow import Flow
+    from pyspark.sql.types import StructType
+
     from headwater.flow.services import Answered
 
 P = ParamSpec("P")
@@ -29,65 +30,14 @@ Ordering = Column | str | list[Column | str] | tuple[Column | str, ...]
 Orderings = Ordering | dict[str, Ordering]
 
 
-class Frame:
+class Frame(Shaped):
     """Rows of a step, with the methods of a PySpark DataFrame.
 
     Each method adds a step to the flow and checks it with Spark at once, so that a wrong
     column name fails on the line that wrote it.
     """
 
-    __slots__ = ("_flow", "_node")
-
-    def __init__(self, flow: Flow, node: nodes.Node) -> None:
-        self._flow = flow
-        self._node = node
-
-    # --- what it is ---------------------------------------------------------------------------
-
-    @property
-    def step(self) -> str:
-        """The stable name of the step that makes these rows."""
-        return self._node.step
-
-    @property
-    def flow(self) -> Flow:
-        """The flow that this frame belongs to."""
-        return self._flow
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return list(self._df.columns)
-
-    @property
-    def schema(self) -> StructType:
-        """The schema as Spark has it."""
-        return self._df.schema
-
-    @property
-    def dtypes(self) -> list[tuple[str, str]]:
-        """The names and types of the columns."""
-        return list(self._df.dtypes)
-
-    @property
-    def isStreaming(self) -> bool:
-        """Whether the rows keep coming."""
-        return bool(self._df.isStreaming)
-
-    @property
-    def sparkSession(self) -> SparkSession:
-        """The session that the flow runs in."""
-        return self._flow.spark
-
-    def printSchema(self, level: int | None = None) -> None:
-        """Print the schema as a tree."""
-        self._df.printSchema(level)
-
-    def explain(self, extended: bool | str | None = None, mode: str | None = None) -> None:
-        """Print the steps up to here; with `extended` or `mode`, Spark's plan as well."""
-        print(self._flow.describe(self._node))
-        if extended is not None or mode is not None:
-            self._df.explain(extended, mode)
+    __slots__ = ()
 
     def named(self, step: str) -> Frame:
         """The same rows under a step name of the user's choice, stable across restarts."""
@@ -112,9 +62,6 @@ class Frame:
         if name in self.columns:
             return reference(self.step, name)
         raise no_such_method(name, self.step, self.columns)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.columns]
 
     # --- one row to one -----------------------------------------------------------------------
 
@@ -239,16 +186,7 @@ class Frame:
         `keep` names columns that pass beside the new ones unchanged, the event-time column
         with its watermark above all.
         """
-        if not callable(fn):
-            raise FlowError(f"flat_map takes a function of a row, not {type(fn).__name__}")
-        parsed = schema if isinstance(schema, StructType) else self._flow._parse_schema(schema)
-        for name in (kept := tuple(keep)):
-            if name not in self.columns:
-                raise FlowError(f"flat_map: keep names {name!r}, which step {self.step!r} lacks")
-        clash = set(kept) & set(parsed.fieldNames())
-        if clash:
-            raise FlowError(f"flat_map: {sorted(clash)} are both kept and in the schema")
-        return self._add(nodes.FlatMap, function=fn, schema=parsed, keep=kept)
+        return self._add(nodes.FlatMap, **functions.flat_map_parameters(self, fn, schema, keep))
 
     # --- several rows to one ------------------------------------------------------------------
 
@@ -410,22 +348,9 @@ class Frame:
 
     # --- how steps are added ------------------------------------------------------------------
 
-    @property
-    def _df(self) -> DataFrame:
-        return self._flow._plain.lower(self._node)
-
-    @property
-    def _attributes(self) -> tuple[Attribute, ...]:
-        return self._flow._attributes(self._node)
-
     def _add(self, kind: type[nodes.Node], *others: Frame, **parameters: Any) -> Frame:
         inputs = (self._node, *(other._node for other in others))
         return self._flow._add(kind, inputs, **parameters)
-
-    def _resolved(self, expr: ex.Expr, method: str) -> ex.Expr:
-        if not expr.has_references:
-            return expr
-        return resolve(expr, method, [(self.step, self._attributes)])
 
     def _select(self, exprs: list[ex.Expr], method: str) -> Frame:
         expanded = projecting.expand_stars(exprs, lambda: self._attributes, method)
@@ -457,10 +382,6 @@ class Frame:
                 f"{method}: step {other.step!r} belongs to flow {other._flow.name!r}, "
                 f"not to {self._flow.name!r}"
             )
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{name}: {kind}" for name, kind in self.dtypes)
-        return f"Frame[{self.step}: {fields}]"
 
 
 def _flatten(values: Iterable[Any]) -> list[Any]:

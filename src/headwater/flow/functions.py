@@ -40,6 +40,18 @@ def map_parameters(
     }
 
 
+def flat_map_parameters(
+    frame: Frame, fn: Callable[[Any], Iterable[Any]], schema: StructType | str, keep: Iterable[str]
+) -> dict[str, Any]:
+    """The parameters of a flat map step."""
+    if not callable(fn):
+        raise FlowError(f"flat_map takes a function of a row, not {type(fn).__name__}")
+    parsed = schema if isinstance(schema, StructType) else frame.flow._parse_schema(schema)
+    kept = tuple(keep)
+    require_kept(kept, frame.columns, f"step {frame.step!r}", parsed.fieldNames(), "flat_map")
+    return {"function": fn, "schema": parsed, "keep": kept}
+
+
 def group_parameters(
     frame: Frame,
     keys: Sequence[str | None],

@@ -16,6 +16,7 @@ from pyspark.sql.types import (
 )
 
 from headwater.errors import FlowError
+from headwater.flow import kafka
 from headwater.flow.nodes import Identity, Keep, Source
 from headwater.flow.windows import microseconds
 from headwater.names import PREFIX
@@ -46,6 +47,14 @@ def source_node(
 ) -> Source:
     """The node of a source, or an error that says which parameter is wrong."""
     where = f"source {name!r} at {site}"
+    if df is None and format == kafka.FORMAT:
+        if path or not stream:
+            raise FlowError(
+                f"{where}: a topic has no path= and is read as a stream; available_now=True stops "
+                "the flow at its end"
+            )
+        named = (*([event_time] if event_time else ()), *_id_columns(id))
+        schema, options = kafka.declared(where, schema, options or {}, named)
     if df is not None:
         given = [n for n, v in (("format", format), ("path", path), ("schema", schema)) if v]
         if given or options:
@@ -54,10 +63,12 @@ def source_node(
             )
         shape, streaming = df.schema, bool(df.isStreaming)
     else:
-        if format is None or schema is None:
+        if format is None:
             raise FlowError(f"{where}: give df=, or format= and schema= (and path= for files)")
         if format in FILE_FORMATS:
-            _require_path(where, path)
+            _require_path(where, path, stream=stream)
+        if schema is None:
+            raise FlowError(_no_schema(where, format, path))
         shape, streaming = schema, stream
     _require_columns(where, shape, event_time, watermark, id)
     reserved = [f for f in shape.fieldNames() if f.startswith(PREFIX)]
@@ -68,6 +79,8 @@ def source_node(
     # Rows of other formats have no number, and files elsewhere are not listed here.
     positional = df is None and format == "parquet" and "://" not in (path or "")
     identity = _identity(shape, id, positional=positional)
+    if df is None and format == kafka.FORMAT and id is None:
+        identity = Identity("offset", ())
     return Source(
         step=name,
         site=site,
@@ -86,9 +99,22 @@ def source_node(
     )
 
 
-def _require_path(where: str, path: str | None) -> None:
+def _no_schema(where: str, format: str, path: str | None) -> str:
+    """What to say where a stream's columns are not: Spark would only find them out by reading."""
+    text = f"{where}: give df=, or format= and schema=, such as schema='id bigint, at timestamp'"
+    if format not in ("parquet", "orc"):
+        return text
+    return f"{text}; these files know their own: schema=flow.spark.read.{format}({path!r}).schema"
+
+
+def _require_path(where: str, path: str | None, *, stream: bool) -> None:
     if path is None:
         raise FlowError(f"{where}: files need path=")
+    if stream and os.path.isfile(path):
+        raise FlowError(
+            f"{where}: {path!r} is one file, and a stream is a folder that gets more; give the "
+            "folder, or stream=False to read it once"
+        )
     if "://" not in path and not glob.glob(path):
         raise FlowError(f"{where}: there is no {path!r}; make the directory before the flow starts")
 

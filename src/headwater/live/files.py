@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headwater.errors import StoreError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -34,19 +36,27 @@ def batches(folder: Path) -> Iterator[int]:
 
 def read(folder: Path, batch: int) -> pa.Table:
     """The table of a batch."""
-    with pa.OSFile(str(place(folder, batch))) as opened:
-        return pa.ipc.open_file(opened).read_all()
+    file = place(folder, batch)
+    try:
+        with pa.OSFile(str(file)) as opened:
+            return pa.ipc.open_file(opened).read_all()
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(
+            f"{file} is damaged; put a copy of its store and checkpoint back, or start both anew"
+        ) from error
 
 
 def write(folder: Path, batch: int, table: pa.Table) -> None:
     """Write the table of a batch, whole or not at all; what an earlier attempt left is replaced."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{batch}.tmp"
-    with (
-        pa.OSFile(str(temporary), "wb") as opened,
-        pa.ipc.new_file(opened, table.schema) as writer,
-    ):
-        writer.write_table(table)
+    with temporary.open("wb") as opened:
+        with pa.ipc.new_file(opened, table.schema) as writer:
+            writer.write_table(table)
+        # The batch commits after this, and needs it: a power cut must not take it alone.
+        os.fsync(opened.fileno())
     os.replace(temporary, place(folder, batch))
 
 

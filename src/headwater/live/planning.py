@@ -14,6 +14,7 @@ from headwater.live.graph import EXPIRIES, Expiry, LiveGraph
 from headwater.live.reading import times_in_files
 from headwater.lowering.outputs import Live
 from headwater.store.catalog import LAZY
+from headwater.times import micros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,9 +74,17 @@ class Plan:
 
 
 def planned(
-    flow: Flow, chosen: Mapping[str, Choice], expiry: str | None, *, steps: bool = False
+    flow: Flow,
+    chosen: Mapping[str, Choice],
+    expiry: str | None,
+    *,
+    steps: bool = False,
+    by_driver: bool = True,
 ) -> Plan:
-    """The plan of a live graph, refused where there can be none."""
+    """The plan of a live graph, refused where there can be none.
+
+    Only where the driver keeps it, times are read from files `by_driver`.
+    """
     rule = next((e for e in EXPIRIES if e == (expiry or "tight")), None)
     if rule is None:
         raise RunError(f"expiry={expiry!r} is not one of {', '.join(EXPIRIES)}")
@@ -104,21 +113,26 @@ def planned(
             f"live='steps' needs capture='eager': sink {lazy[0]!r} is captured as "
             f"{chosen[lazy[0]].mode!r}"
         )
+    if not by_driver and lazy:
+        raise RunError(
+            f"live=True on a lake needs capture='eager': sink {lazy[0]!r} is captured as "
+            f"{chosen[lazy[0]].mode!r}, and no batch on a lake waits for a replay"
+        )
+    if not by_driver and named:
+        raise RunError("live='steps' is for a store in a folder; on a lake, use live=True")
     starts = {**sources, **{step: above[step] for step in named}}
     reaches = {name: flow.reach(node, traced) for name, node in starts.items()}
     sinks = list(flow.sinks.values())
     in_files = tuple(
         node
         for name, node in sources.items()
-        if reaches[name].unbounded is None and times_in_files(node, sinks)
+        if by_driver and reaches[name].unbounded is None and times_in_files(node, sinks)
     )
     return Plan(rule, reaches, bool(lazy), above, named, in_files)
 
 
 def going_on(plan: Plan, flow: Flow, writer: EmbeddedWriter, query_id: str) -> LiveGraph:
     """The graph as the store left it."""
-    from headwater.capture.sink import micros
-
     folder = flow_folder(writer.path, flow.name)
     graph = LiveGraph(plan.reaches, plan.expiry, folder, frozenset(plan.steps))
     graph.restore(

@@ -23,7 +23,8 @@ from headwater.times import NO_TIME
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headwater.flow.reach import Reach, Rule
+    from headwater.flow.reach import Reach
+    from headwater.flow.reach_rules import Rule
 
 Ints = npt.NDArray[np.int64]
 _COLUMNS = ("key", "time", "id", "end", "closed")
@@ -60,16 +61,53 @@ class Held:
 
         return Held(both("key"), both("time"), both("id"), both("end"), both("closed"))
 
+    def advanced(
+        self,
+        rows: tuple[Ints, Ints, Ints],
+        rule: Rule,
+        reach: Reach,
+        watermark: int,
+        previous: int,
+    ) -> Held:
+        """What is held with the rows (key, time, record) of a batch, and past is what closes."""
+        key, time, id_ = rows
+        fresh = (time != NO_TIME) & (time + rule.size > max(previous - rule.lag, 0))
+        still = np.zeros(int(fresh.sum()), bool)
+        new = Held(key[fresh], time[fresh], id_[fresh], time[fresh] + rule.size, still)
+        closed, open_ = self.only(self.closed), self.only(~self.closed)
+        open_ = _merged(open_.with_(new), rule.size)
+        now = open_.end <= max(watermark - rule.lag, 0)
+        held = closed.with_(Held(*open_.columns()[:4], now))
+        # Given out and past: nothing that follows the step holds it either.
+        return held.only(~held.closed | (reach.after(rule.step, held.end) > watermark))
+
+    def until(self, rule: Rule, reach: Reach) -> Ints:
+        """How far each row's record reaches by the step."""
+        return np.where(self.closed, reach.after(rule.step, self.end), FOREVER)
+
+
+def longest(held: Ints, until: Ints, ids: Ints) -> Ints:
+    """How far records reach by id, given rows that hold some of them."""
+    due = np.full(len(ids), OWN_BATCH, np.int64)
+    if not len(held):
+        return due
+    order = np.lexsort((until, held))
+    held, until = held[order], until[order]
+    last = np.append(held[1:] != held[:-1], True)
+    held, until = held[last], until[last]
+    at, there = places(held, ids)
+    due[there] = until[at[there]]
+    return due
+
 
 class SessionStep:
     """The records of one source in the sessions of one step."""
 
     def __init__(self, rule: Rule, reach: Reach, folder: Path) -> None:
         self.step = rule.step
-        self.gap = rule.size
         self.folder = folder
+        self._rule = rule
         self._reach = reach
-        self._lag = rule.lag
         self._held = Held.none()
 
     @property
@@ -87,35 +125,12 @@ class SessionStep:
         self, batch: int, rows: tuple[Ints, Ints, Ints], watermark: int, previous: int
     ) -> None:
         """Take the rows (key, time, record) of a batch, and close what the watermark closes."""
-        key, time, id_ = rows
-        fresh = (time != NO_TIME) & (time + self.gap > max(previous - self._lag, 0))
-        still = np.zeros(int(fresh.sum()), bool)
-        new = Held(key[fresh], time[fresh], id_[fresh], time[fresh] + self.gap, still)
-        closed, open_ = self._held.only(self._held.closed), self._held.only(~self._held.closed)
-        open_ = _merged(open_.with_(new), self.gap)
-        now = open_.end <= max(watermark - self._lag, 0)
-        open_ = Held(*open_.columns()[:4], now)
-        held = closed.with_(open_)
-        # Given out and past: nothing that follows the step holds it either.
-        self._held = held.only(~held.closed | (self._due(held.end) > watermark))
+        self._held = self._held.advanced(rows, self._rule, self._reach, watermark, previous)
         self._keep(batch)
 
     def due(self, ids: Ints) -> Ints:
         """How far records reach by this step: `FOREVER` while their session is open."""
-        due = np.full(len(ids), OWN_BATCH, np.int64)
-        if not len(self._held.id):
-            return due
-        reach = np.where(self._held.closed, self._due(self._held.end), FOREVER)
-        order = np.lexsort((reach, self._held.id))
-        held, until = self._held.id[order], reach[order]
-        last = np.append(held[1:] != held[:-1], True)
-        held, until = held[last], until[last]
-        at, there = places(held, ids)
-        due[there] = until[at[there]]
-        return due
-
-    def _due(self, ends: Ints) -> Ints:
-        return self._reach.after(self.step, ends)
+        return longest(self._held.id, self._held.until(self._rule, self._reach), ids)
 
     def _keep(self, batch: int) -> None:
         """Write what is held, for a process that comes after this one."""

@@ -8,7 +8,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headwater.columns import identity_hash, quoted
+from headwater.flow.kafka import Topics
 from headwater.flow.sourcing import FILE_FORMATS
+from headwater.lowering.kafka import in_topics, place_column
 
 if TYPE_CHECKING:
     from headwater.flow.nodes import Source
@@ -34,6 +36,8 @@ def id_column(node: Source, records: DataFrame) -> Column:
             return identity_hash(records.schema.fields)
         case "position":
             return F.shiftleft(file_key(), ROW_BITS).bitwiseOR(F.col("_metadata.row_index"))
+        case "offset":
+            return place_column(Topics.of(node))
 
 
 def file_key() -> Column:
@@ -52,9 +56,12 @@ def position_column(node: Source) -> Column:
     """Where a record stands in the order of arrival: an integer, never a hash.
 
     Of files it is the file's time, in which order Spark takes them, and the row in it where the
-    format tells; elsewhere an integer id has to do. Rows past the last number share it, and so do
-    times before the first: intervals then cover more than they need, never less.
+    format tells; of topics it is the message's place; elsewhere an integer id has to do. Rows past
+    the last number share it, and so do times before the first: intervals then cover more than they
+    need, never less.
     """
+    if in_topics(node):
+        return place_column(Topics.of(node))
     if not has_files(node):
         return quoted(node.identity.columns[0]).cast("bigint")
     time = F.unix_millis(F.col("_metadata.file_modification_time")) - F.lit(POSITION_EPOCH_MS)
@@ -66,14 +73,15 @@ def position_column(node: Source) -> Column:
 
 def arrival_column(node: Source) -> Column:
     """What a micro-batch's records are sorted by to stand in the order of their arrival."""
-    if has_files(node) and node.format == "parquet":
+    if in_topics(node) or (has_files(node) and node.format == "parquet"):
         return position_column(node)
     return quoted(node.identity.columns[0]).cast("bigint")
 
 
 def arrives_in_order(node: Source) -> bool:
     """Whether a source's records have such a column."""
-    return (has_files(node) and node.format == "parquet") or node.identity.how == "column"
+    in_order = in_topics(node) or (has_files(node) and node.format == "parquet")
+    return in_order or node.identity.how == "column"
 
 
 def file_positions(modified_ms: int) -> tuple[int, int]:
@@ -89,4 +97,9 @@ def has_files(node: Source) -> bool:
 
 def has_positions(node: Source) -> bool:
     """Whether a source's records have a place in an order."""
-    return has_files(node) or node.identity.how == "column"
+    return can_be_read_again(node) or node.identity.how == "column"
+
+
+def can_be_read_again(node: Source) -> bool:
+    """Whether a source's records lie where a replay can read them once more."""
+    return has_files(node) or in_topics(node)

@@ -3,7 +3,8 @@
 One streaming query runs them all, so that all sinks of a micro-batch commit together. A flow
 with one sink and nothing to keep has just that sink's plan. Sources whose records' contents
 are kept add a branch that holds the records themselves; a live graph adds one with the times of
-records, and one for each session step with the rows that enter it.
+records, and one for each session step with the rows that enter it; topics one with the messages
+that can't be decoded.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ ANCESTORS = (Ancestors.name, frozenset[str]())
 class Part:
     """One kind of row in the united plan.
 
-    `results` of a sink, `records` of a source, the `times` of a source's records, or the rows that
-    enter a step of `sessions`, whose id is then their key.
+    `results` of a sink, `records` of a source, the `times` of a source's records, the rows that
+    enter a step of `sessions`, whose id is then their key, or a source's dead `letters`.
     """
 
-    kind: Literal["results", "records", "times", "sessions"]
+    kind: Literal["results", "records", "times", "sessions", "letters"]
     name: str
     schema: StructType
     unique: bool = False
@@ -181,6 +182,11 @@ def lower(
     assert isinstance(whole, Eager)
     branches.extend(_session_rows(node, whole) for node in live.sessions)
     branches.extend(_step_rows(node, whole) for node in live.steps)
+    branches.extend(
+        (Part("letters", name, nullable(df.schema)), df)
+        for name, node in used.items()
+        if (df := sources.poisoned(node)) is not None
+    )
     still = tuple(pair for pair in records if pair[1].isStreaming != streaming)
     if len(branches) == 1:
         part, df = branches[0]

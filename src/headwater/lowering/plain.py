@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from headwater.columns import identity_hash, quoted
 from headwater.flow.expressions import Expr
-from headwater.lowering import groups, shapes
+from headwater.flow.kafka import Topics
+from headwater.lowering import groups, kafka, shapes
 from headwater.lowering.base import Lowering
 from headwater.lowering.functions import mapped, serviced
 from headwater.lowering.rows import flat_mapped
@@ -134,6 +135,9 @@ def read(spark: SparkSession, node: nodes.Source) -> DataFrame:
     """A source's records, before any watermark."""
     if node.df is not None:
         return node.df
+    if kafka.in_topics(node):
+        topics = Topics.of(node)
+        return kafka.decoded(kafka.stream(spark, topics), topics).drop(*kafka.PLACE)
     reader = spark.readStream if node.streaming else spark.read
     assert node.format is not None
     return (

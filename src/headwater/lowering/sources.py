@@ -13,6 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from headwater.columns import quoted
+from headwater.flow.kafka import Topics
+from headwater.lowering import kafka
 from headwater.lowering.identity import arrival_column, id_column, position_column
 from headwater.lowering.plain import read, watermarked
 from headwater.names import ORDER, POSITION, RECORD, TIME
@@ -42,6 +44,7 @@ class Sources:
         self._positions = positions
         self._frames: dict[str, DataFrame] = {}
         self._unwatched: dict[str, DataFrame] = {}
+        self._messages: dict[str, DataFrame] = {}
 
     def frame(self, node: nodes.Source) -> DataFrame:
         """A source's records with their annotations, below the watermark that it declares."""
@@ -52,14 +55,31 @@ class Sources:
     def unwatched(self, node: nodes.Source) -> DataFrame:
         """The same above the watermark: what reads these rows has no part in setting it."""
         if node.name not in self._unwatched:
-            records = read(self.spark, node)
+            records = self._read(node)
             added = {RECORD: id_column(node, records), TIME: event_time(node)}
             if node.name in self._positions:
                 added[POSITION] = position_column(node)
             if node.name in self.ordered:
                 added[f"{ORDER}0"] = arrival_column(node)
-            self._unwatched[node.name] = records.withColumns(added)
+            self._unwatched[node.name] = records.withColumns(added).drop(*kafka.PLACE)
         return self._unwatched[node.name]
+
+    def poisoned(self, node: nodes.Source) -> DataFrame | None:
+        """The messages of a source that can't be decoded; None where it has none."""
+        if not kafka.in_topics(node):
+            return None
+        return kafka.poisoned(self._raw(node), Topics.of(node))
+
+    def _read(self, node: nodes.Source) -> DataFrame:
+        if not kafka.in_topics(node):
+            return read(self.spark, node)
+        return kafka.decoded(self._raw(node), Topics.of(node))
+
+    def _raw(self, node: nodes.Source) -> DataFrame:
+        """A source's messages: one stream in all branches, so that each batch has the same."""
+        if node.name not in self._messages:
+            self._messages[node.name] = kafka.stream(self.spark, Topics.of(node))
+        return self._messages[node.name]
 
 
 def event_time(node: nodes.Source) -> Column:

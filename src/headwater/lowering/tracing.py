@@ -70,7 +70,7 @@ class Tracing(Lowering[Traced]):
     def visit_source(self, node: nodes.Source) -> Traced:
         frame = self.sources.frame(node)
         made = frame.withColumns({**self.record(node), KEY: F.col(RECORD)})
-        unique = node.identity.how == "position"
+        unique = node.identity.how in ("position", "offset")
         orders = (f"{ORDER}0",) if node.name in self.sources.ordered else ()
         return Traced(made.drop(RECORD, POSITION), {node.name: False}, unique, orders)
 

@@ -40,9 +40,6 @@ _BATCH = 20_000
 _FEED = ord("\n")
 _ROW_LIMIT = 1 << 32
 
-Reject = "Callable[[int, str, str], None]"
-"""Is told of a record that can't be read: its number, the reason, its text."""
-
 
 class Unreadable(Exception):
     """A file that can't be read, with the reason."""

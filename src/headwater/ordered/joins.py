@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -48,18 +48,6 @@ class Pairs:
             places = np.array(mine, np.int64)
             columns[name] = rows[name].take(pa.array(places, mask=places < 0))
         return pa.table(columns)
-
-
-class Windows(Protocol):
-    """What a join remembers of one key."""
-
-    def met(self, row: int, side: int) -> Iterator[int]:
-        """The rows of the other side that a row meets as it arrives."""
-        ...
-
-    def remembered(self) -> list[int]:
-        """The rows to keep, in order of arrival."""
-        ...
 
 
 def paired(

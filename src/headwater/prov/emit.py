@@ -30,7 +30,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from confluent_kafka import KafkaError
 
 ROLL = 16 << 20
 """Bytes after which a file is published and the next begun."""
@@ -41,6 +41,9 @@ _MOST = 5_000
 
 _LONGEST = 4096
 """Bytes that a name may have; as in `headwater.reduce.elements`, which is not imported here."""
+
+_PATIENCE = 120.0
+"""Seconds that a broker may take for a message."""
 
 
 class Emitter:
@@ -112,12 +115,7 @@ class Emitter:
     def __enter__(self) -> Emitter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _write(self, key: str, lines: list[dict[str, Any]]) -> None:
@@ -167,12 +165,7 @@ class Execution:
     def __enter__(self) -> Execution:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         elements, self._elements, self._over = self._elements, [], True
         if kind is None:
             told = {name: value for name, value in self._told.items() if value is not None}
@@ -231,18 +224,31 @@ class _Topic:
 
     def __init__(self, topic: str, servers: str) -> None:
         try:
-            from kafka import KafkaProducer  # type: ignore[import-not-found,unused-ignore]
+            from confluent_kafka import Producer
         except ImportError:
             raise HeadwaterError(
-                f"to publish to kafka:{topic} install the package kafka-python, or give a folder"
+                f"publishing to kafka:{topic} needs the package confluent-kafka: "
+                "pip install 'headwater[kafka]', or give a folder"
             ) from None
         self._topic = topic
-        self._failed: list[BaseException] = []
-        self._producer = KafkaProducer(bootstrap_servers=servers.split(","), acks="all")
+        self._failed: list[str] = []
+        self._producer = Producer(
+            {
+                "bootstrap.servers": servers,
+                "enable.idempotence": True,  # a message that is sent again is not there twice
+                "message.timeout.ms": int(1_000 * _PATIENCE),
+                "log_level": 0,  # errors are raised, not printed
+            }
+        )
 
     def write(self, key: str, line: bytes) -> None:
-        sent = self._producer.send(self._topic, value=line, key=key.encode())
-        sent.add_errback(self._failed.append)
+        while True:
+            try:
+                self._producer.produce(self._topic, line, key.encode(), on_delivery=self._delivered)
+                self._producer.poll(0)
+                return
+            except BufferError:  # the broker is slower than we: wait for what it has yet to take
+                self._producer.poll(0.1)
 
     def flush(self) -> None:
         self._producer.flush()
@@ -250,10 +256,11 @@ class _Topic:
             raise HeadwaterError(f"can't publish to kafka:{self._topic}: {self._failed[0]}")
 
     def close(self) -> None:
-        try:
-            self.flush()
-        finally:
-            self._producer.close()
+        self.flush()
+
+    def _delivered(self, error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            self._failed.append(error.str())
 
 
 def _derived(entity: str, source: str, output: bool) -> dict[str, Any]:

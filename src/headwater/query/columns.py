@@ -38,8 +38,7 @@ class Own:
         # Two flows may use one name: then the flow tells them apart.
         labels = [part.name for part in parts]
         self._labels = [
-            part.name if labels.count(part.name) == 1 else f"{part.flow}/{part.name}"
-            for part in parts
+            part.name if labels.count(part.name) == 1 else part.qualified for part in parts
         ]
         columns = {
             label: part.schema.names for label, part in zip(self._labels, parts, strict=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headwater.query.predicate import Selection
     from headwater.replay.engine import Engine
     from headwater.store.catalog import Catalog, Sink, Source
-    from headwater.store.reader import StoreReader
+    from headwater.store.reader import OpenReader
 
 Ids = npt.NDArray[np.int64]
 
@@ -57,7 +57,7 @@ _FRESH = 1.0
 class Edges:
     """The edges of a store."""
 
-    def __init__(self, reader: StoreReader, catalog: Catalog, flow: Any = None) -> None:
+    def __init__(self, reader: OpenReader, catalog: Catalog, flow: Any = None) -> None:
         self.reader = reader
         self.catalog = catalog
         self._flow = flow
@@ -117,14 +117,13 @@ class Edges:
         """The edges of records: `source_id`, `sink_no`, `result_id`, `seq`, in this order."""
         upto = self._upto()
         match, params = among(ids)
-        params = params * 2
         columns = "source_id, sink_no, result_id, seq"
         condition = f"source_no = {source.no} AND source_id {match}"
         order = " ORDER BY ALL" if len(ids) > 1 else ""
         stored = self.reader.query(
-            f"SELECT {columns} FROM edges_by_record WHERE {condition} AND seq <= {upto} UNION ALL "
-            f"SELECT {columns} FROM edges WHERE {condition} AND seq > {upto}{order}",
-            params,
+            f"SELECT {columns} FROM edges_by_record WHERE {condition} AND seq <= ? UNION ALL "
+            f"SELECT {columns} FROM edges WHERE {condition} AND seq > ?{order}",
+            [*params, upto] * 2,
         )
         if not order:
             stored = stored.sort_by([(name, "ascending") for name in _OF_RECORDS.names])
@@ -146,8 +145,8 @@ class Edges:
             known = self.reader.query(
                 f"SELECT result_id, seq FROM results_by_id WHERE sink_no = {sink.no} "
                 f"AND result_id {match} UNION ALL SELECT {ID}, {SEQ} FROM result_{sink.no} "
-                f"WHERE {SEQ} > {upto} AND {ID} {match}",
-                params * 2,
+                f"WHERE {SEQ} > ? AND {ID} {match}",
+                [*params, upto, *params],
             )
             found = dict(zip(*(column.to_pylist() for column in known.columns), strict=True))
             wanted -= found.keys()

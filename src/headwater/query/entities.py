@@ -82,7 +82,7 @@ def own(catalog: Catalog, name: str) -> list[Own]:
     if not name.startswith(PREFIX) or not number.removeprefix("-").isdecimal():
         return []
     known: tuple[Source | Sink, ...] = (*catalog.sinks, *catalog.sources)
-    found = [one for one in known if f"{one.flow}/{one.name}" == place]
+    found = [one for one in known if one.qualified == place]
     streams = {place.removeprefix(f"{STREAMS}/")} if place.startswith(f"{STREAMS}/") else set()
     streams.update(stream for one in found for stream in one.streams)
     if streams:

@@ -28,7 +28,7 @@ def final(reader: Reader, source: Source, ids: Ids) -> dict[int, bool | None]:
     """By record: whether it can reach no more; None where that is not known."""
     if not source.is_stream:
         return dict.fromkeys(ids.tolist(), True)
-    flow = live_flows(reader).get(source.flow)
+    flow = live_flows(reader, source.flow).get(source.flow)
     if flow is None or source.name not in flow.described:
         return dict.fromkeys(ids.tolist(), None)
     if flow.finished:

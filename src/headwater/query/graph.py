@@ -14,6 +14,7 @@ from headwater.query.columns import TIME
 from headwater.query.live import live_flows
 from headwater.query.predicate import moment
 from headwater.store import batch as stored
+from headwater.store.topics import in_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -195,7 +196,7 @@ def labelled(reader: Reader, source: Source, *, past: bool) -> pa.Table:
 
 def safe_offset(reader: Located, catalog: Catalog, source: Source) -> pa.Table:
     """The first batch whose records of a source may be needed again, and its files."""
-    flow = live_flows(reader)[source.flow]
+    flow = live_flows(reader, source.flow)[source.flow]
     reach = flow.reach(source.name)
     replayed = any(sink.is_lazy for sink in catalog.sinks_of(source))
     first: int | None = 0
@@ -207,9 +208,12 @@ def safe_offset(reader: Located, catalog: Catalog, source: Source) -> pa.Table:
         first = None
     watermark = flow.watermark(reader)
     since = None if watermark is None or replayed else reach.alive_since(watermark)
+    # Of a topic the store has the end of a stretch there, which is no time.
+    modified = "to_timestamp(a.modified / 1000.0)"
+    modified = "NULL::TIMESTAMPTZ" if in_topics(source) else modified
     return reader.query(
         "SELECT make_timestamptz(?) AS event_time, b.batch, a.path, "
-        "to_timestamp(a.modified / 1000.0) AS modified FROM batches b "
+        f"{modified} AS modified FROM batches b "
         f"LEFT JOIN arrivals a ON a.seq = b.seq AND a.source_no = {source.no} "
         "WHERE b.query_id = ? AND b.batch >= ? ORDER BY b.batch, a.modified, a.path LIMIT 1",
         [since, flow.query_id, first if first is not None else 1 << 62],

@@ -45,11 +45,13 @@ class Job:
     keep: str
     has_functions: bool
     functions: tuple[str, ...]
+    in_lake: bool = False
+    """Whether the store has only what is settled: the reducer of a lake's job has the rest."""
 
     @property
     def is_held(self) -> bool:
         """Whether its edges are there."""
-        return not self.finished or self.keep == "full"
+        return not self.in_lake and (not self.finished or self.keep == "full")
 
     @property
     def held(self) -> Held:
@@ -77,6 +79,7 @@ def jobs(reader: Reader) -> dict[int, Job]:
             settings["keep"],
             settings["functions"],
             tuple(json.loads(row["functions"])),
+            not settings.get("held", True),
         )
     return found
 

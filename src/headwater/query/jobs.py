@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headwater.errors import HeadwaterError
 from headwater.query import job_edges, paths, workflow
+from headwater.query.opened import Opened
 from headwater.store.catalog import unknown_name
 from headwater.store.jobs.diagnosing import FINDINGS, diagnosed
 
 if TYPE_CHECKING:
-    from headwater.query.edges import Edges
     from headwater.query.job_edges import Job
-    from headwater.store.reader import Reader, StoreReader
+    from headwater.store.reader import Reader
 
 _COUNTS = pa.map_(pa.string(), pa.int64())
 
@@ -37,11 +38,8 @@ class Diagnosis:
     never_used: pa.Table
 
 
-class JobQueries:
+class JobQueries(Opened):
     """The part of a store's queries that is about jobs."""
-
-    _reader: StoreReader
-    _edges: Edges
 
     def jobs(self) -> pa.Table:
         """The jobs: `job`, `state`, `strategy`, `input`, what was counted, when they ran."""
@@ -104,6 +102,11 @@ def diagnosis(reader: Reader, job: Job) -> Diagnosis:
     if job.finished:
         rows = reader.query("SELECT diagnosis FROM jobs WHERE job_no = ?", [job.no])
         found = json.loads(rows["diagnosis"][0].as_py())
+    elif job.in_lake:
+        raise HeadwaterError(
+            f"job {job.name!r} is open, and a lake has the diagnosis of complete jobs only; "
+            "complete it with --finish"
+        )
     else:
         found = diagnosed(reader.query, job.held.tables, job.functions)
     tables = {name: pa.Table.from_pylist(found[name], schema) for name, schema in FINDINGS.items()}

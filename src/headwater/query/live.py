@@ -37,9 +37,10 @@ class LiveFlow:
         return found
 
 
-def live_flows(reader: Reader) -> dict[str, LiveFlow]:
-    """The flows that keep a live graph, by name."""
-    rows = reader.query("SELECT flow, query_id, finished, definition FROM flows")
+def live_flows(reader: Reader, flow: str | None = None) -> dict[str, LiveFlow]:
+    """The flows that keep a live graph, by name; of one name, if it is given."""
+    sql = "SELECT flow, query_id, finished, definition FROM flows"
+    rows = reader.query(sql) if flow is None else reader.query(f"{sql} WHERE flow = ?", [flow])
     found = {}
     for row in rows.to_pylist():
         live = _live(row["definition"])

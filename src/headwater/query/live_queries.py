@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headwater.errors import UnknownId
 from headwater.query import follow, sampling
 from headwater.query import graph as graphs
+from headwater.query.opened import Opened, one_id
 from headwater.store import ids as record_ids
 
 if TYPE_CHECKING:
@@ -14,19 +14,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headwater.query.edges import Edges
     from headwater.query.follow import GraphChange
     from headwater.query.predicate import Time
-    from headwater.store.catalog import Catalog, Source
-    from headwater.store.reader import StoreReader
+    from headwater.store.catalog import Source
 
 
-class LiveQueries:
+class LiveQueries(Opened):
     """The part of a store that answers for live graphs."""
-
-    _reader: StoreReader
-    _catalog: Catalog
-    _edges: Edges
 
     def graph(self, *, at: Time | None = None, flow: str | None = None) -> graphs.Graph:
         """The live graph: `.vertices`, `.edges`, `.labels`, in the order of their delivery.
@@ -89,6 +83,38 @@ class LiveQueries:
         committed = follow.batches(self._reader, flows, after, wait=wait, timeout=timeout)
         return follow.changes(found, committed)
 
+    def publish_graph(
+        self,
+        topic: str,
+        *,
+        bootstrap: str | None = None,
+        config: str | None = None,
+        flow: str | None = None,
+        after: int = 0,
+        wait: bool = True,
+        timeout: float | None = None,
+    ) -> Iterator[GraphChange]:
+        """Publish the live graph of a flow to a topic of Kafka; each change once it is there.
+
+        It goes on after what the topic has, so that a reader of what is committed finds every
+        change once; with `after`, not before that position. `bootstrap` is the broker's address,
+        by default that in `HEADWATER_KAFKA`; `config` a file of more properties of the client.
+        `wait` and `timeout` are as in `follow`. A topic that is missing is made.
+        """
+        from headwater.query import publishing
+
+        to = publishing.settings(topic, bootstrap, config)
+        found = self._live(flow)
+        name, query = publishing.only(self._reader, flow)
+        steps = {source.name for source in found.sources if source.is_step}
+
+        def changes(last: int) -> Iterator[GraphChange]:
+            begun = max(after, last)
+            publishing.require_remembered(self._reader, name, begun)
+            return self.follow(after=begun, flow=name, wait=wait, timeout=timeout)
+
+        return publishing.published(to, name, query, steps, changes)
+
     def sample(
         self,
         flow: str | None = None,
@@ -122,17 +148,3 @@ class LiveQueries:
         known = self._source(name)
         self._live(known.flow)
         return known
-
-    def _refresh(self) -> None:
-        raise NotImplementedError
-
-    def _source(self, name: str) -> Source:
-        raise NotImplementedError
-
-
-def one_id(given: object) -> int:
-    """An id as a number."""
-    try:
-        return int(given)  # type: ignore[call-overload, no-any-return]
-    except (TypeError, ValueError) as error:
-        raise UnknownId(f"a result id is a whole number, not {given!r}") from error

@@ -232,7 +232,7 @@ def on(reader: Reader, source: Source, id: int) -> list[dict[str, Any]]:
 def one_of(**given: object) -> None:
     """Refuse all but exactly one way to say which records are meant."""
     if sum(value is not None for value in given.values()) != 1:
-        raise HeadwaterError(f"say which records: one of {', '.join(f'{n}=' for n in given)}")
+        raise HeadwaterError(f"say which records: by exactly one of {', '.join(given)}")
 
 
 def _distinct(tables: Sequence[pa.Table]) -> pa.Table:

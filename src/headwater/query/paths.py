@@ -46,6 +46,11 @@ def paths(
     limit: int,
 ) -> pa.Table:
     """The paths of a job, vertex by vertex: `path`, `step`, `name`, `kind`, `function`."""
+    if job.in_lake:
+        raise HeadwaterError(
+            f"job {job.name!r} is in a lake, which has its dependencies only: paths need a store "
+            "in a folder, and an open job or keep='full'"
+        )
     if not job.is_held or job.strategy != "grouping":
         why = (
             "is finished, and only its dependencies are kept"

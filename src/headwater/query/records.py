@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 NEAR = (2, 32)  # batches back
 MANY = 64  # batches whose results' records are looked for in all at once
 Ids = npt.NDArray[np.int64]
+Span = tuple[str, list[object]]
+"""Batches to look in: a condition and its parameters."""
+EVERYWHERE: Span = ("true", [])
 
 
 def found(
@@ -39,14 +42,15 @@ def found(
     tables = []
     # Records mostly come shortly before their results, and a span of batches is found without
     # reading the rest: so look there first, and further back only for what is not there.
-    spans = ["true"]
+    spans: list[Span] = [EVERYWHERE]
     if near is not None and len(near):
         spans = _spans(np.unique(near))
     for span in spans if source.kept else ():
         if len(ids):
             kept = _kept(reader, source, ids, own, span)
             tables.append(kept)
-            ids = np.setdiff1d(ids, kept[ID].to_numpy())
+            all_of_them = kept.num_rows == len(ids)
+            ids = ids[:0] if all_of_them else np.setdiff1d(ids, kept[ID].to_numpy())
     if len(ids) and own and not source.complete and reread.possible(source):
         ids = np.setdiff1d(ids, erased_among(reader.query, source, ids))
     if len(ids) and own and not source.complete and reread.possible(source):
@@ -62,19 +66,18 @@ def found(
     )
 
 
-def _spans(near: Ids) -> list[str]:
-    """Batches to look in, one piece after the other, as SQL: shortly before those of results."""
+def _spans(near: Ids) -> list[Span]:
+    """Batches to look in, one piece after the other: shortly before those of results."""
     latest = int(near[-1])
     if len(near) > MANY:
-        return ["true"]
-    close = np.unique(near[:, None] - np.arange(NEAR[0] + 1))
-    first = f"{SEQ} IN ({', '.join(map(str, close))})"
+        return [EVERYWHERE]
     if len(near) > 1:
-        return [first, f"{SEQ} NOT IN ({', '.join(map(str, close))})"]
+        close = ", ".join(map(str, np.unique(near[:, None] - np.arange(NEAR[0] + 1))))
+        return [(f"{SEQ} IN ({close})", []), (f"{SEQ} NOT IN ({close})", [])]
     starts = [latest - step for step in NEAR]
-    spans = [f"{SEQ} BETWEEN {starts[0]} AND {latest}"]
-    spans += [f"{SEQ} >= {low} AND {SEQ} < {high}" for high, low in pairwise(starts)]
-    return [*spans, f"({SEQ} < {starts[-1]} OR {SEQ} > {latest})"]
+    spans: list[Span] = [(f"{SEQ} BETWEEN ? AND ?", [starts[0], latest])]
+    spans += [(f"{SEQ} >= ? AND {SEQ} < ?", [low, high]) for high, low in pairwise(starts)]
+    return [*spans, (f"({SEQ} < ? OR {SEQ} > ?)", [starts[-1], latest])]
 
 
 def beside(table: pa.Table, ids: Ids) -> pa.Table:
@@ -96,9 +99,10 @@ def is_known(reader: Reader, source: Source, ids: Ids) -> Ids:
     return np.union1d(known, erased_among(reader.query, source, ids))
 
 
-def _kept(reader: Reader, source: Source, ids: Ids, own: bool, span: str) -> pa.Table:
+def _kept(reader: Reader, source: Source, ids: Ids, own: bool, span: Span) -> pa.Table:
     names = [ID, STORED_TIME, *(source.schema.names if own else ())]
     columns = ", ".join(quoted(name) for name in names)
     match, params = among(ids)
-    sql = f"SELECT {columns} FROM record_{source.no} WHERE {span} AND {ID} {match}"
-    return reader.query(sql, params)
+    batches, given = span
+    sql = f"SELECT {columns} FROM record_{source.no} WHERE {batches} AND {ID} {match}"
+    return reader.query(sql, [*given, *params])

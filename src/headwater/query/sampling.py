@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from headwater.query.edges import Edges
+    from headwater.query.graph import Parts
     from headwater.query.predicate import Time
-    from headwater.store.catalog import Sink, Source
+    from headwater.store.catalog import Source
     from headwater.store.reader import Reader
 
 Ids = npt.NDArray[np.int64]
@@ -46,6 +47,16 @@ class Totals:
     vertices: int
     edges: int
     labels: int
+
+    def __add__(self, other: Totals) -> Totals:
+        """Both together.
+
+        >>> Totals(3, 2, 1) + Totals(1, 1, 1)
+        Totals(vertices=4, edges=3, labels=2)
+        """
+        return Totals(
+            self.vertices + other.vertices, self.edges + other.edges, self.labels + other.labels
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +130,18 @@ def sample(
     vertices = pa.concat_tables(
         [records, results.append_column("marked", is_tainted).select(SEEN.names).cast(SEEN)]
     )
-    totals = _totals(edges.reader, found.sources, found.sinks, sinks, span)
-    return Sample(name, position, watermark, totals, vertices, shown)
+    much = _totals(edges.reader, found, span)
+    return Sample(name, position, watermark, much, vertices, shown)
+
+
+def end_of(reader: Reader, flow: str) -> int:
+    """The batch up to which a flow's live graph goes; 0 where there is none yet."""
+    return _position(reader, flow, None, None)[0]
+
+
+def totals(edges: Edges, flow: str, until: int) -> Totals:
+    """How much there is of a flow's live graph, up to a position."""
+    return _totals(edges.reader, parts(edges.reader, edges.catalog, flow), Span(0, until))
 
 
 def _position(
@@ -216,17 +237,13 @@ def _between(shown: pa.Table, records: pa.Table) -> pa.Table:
     return kept.drop_columns(["source_no"])
 
 
-def _totals(
-    reader: Reader,
-    sources: Sequence[Source],
-    captured: Sequence[Sink],
-    sinks: Sequence[Sink],
-    span: Span,
-) -> Totals:
-    of_sources = ", ".join(str(source.no) for source in sources) or "NULL"
-    of_sinks = ", ".join(str(sink.no) for sink in captured) or "NULL"
+def _totals(reader: Reader, found: Parts, span: Span) -> Totals:
+    of_sources = ", ".join(str(source.no) for source in found.sources) or "NULL"
+    of_sinks = ", ".join(str(sink.no) for sink in found.sinks) or "NULL"
     results = " + ".join(
-        f"(SELECT count(*) FROM result_{sink.no} WHERE {span.sql(stored.SEQ)})" for sink in sinks
+        f"(SELECT count(*) FROM result_{sink.no} WHERE {span.sql(stored.SEQ)})"
+        for sink in found.sinks
+        if not sink.is_step
     )
     counted = reader.query(
         f"SELECT (SELECT count(*) FROM vertices WHERE source_no IN ({of_sources}) "

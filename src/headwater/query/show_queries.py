@@ -10,25 +10,19 @@ import pyarrow as pa
 from headwater.drawing import Item, Shown
 from headwater.errors import HeadwaterError, UnknownId, UnknownName
 from headwater.query import forward, records, results
-from headwater.query.live_queries import one_id
+from headwater.query.opened import Opened, one_id, values
 from headwater.query.predicate import Selection
 from headwater.store import ids as record_ids
 
 if TYPE_CHECKING:
-    from headwater.query.edges import Edges
-    from headwater.store.catalog import Catalog, Sink, Source
-    from headwater.store.reader import StoreReader
+    from headwater.store.catalog import Sink, Source
 
 LIMIT = 40
 """Records, or results, of a picture."""
 
 
-class ShowQueries:
+class ShowQueries(Opened):
     """The part of a store that draws its answers."""
-
-    _reader: StoreReader
-    _catalog: Catalog
-    _edges: Edges
 
     def show(
         self,
@@ -175,9 +169,6 @@ class ShowQueries:
             known = records.found(self._reader, source, asked, own=False)
         return records.beside(known, asked).set_column(0, "id", pa.array(asked))
 
-    def _refresh(self) -> None:
-        raise NotImplementedError
-
 
 _HOW = (
     "show takes a result_id, a sink and a result_id, or source= and id=: show(7), "
@@ -186,19 +177,13 @@ _HOW = (
 
 
 def _listed(given: Any) -> list[int]:
-    if isinstance(given, pa.Array | pa.ChunkedArray):
-        given = given.to_pylist()
-    elif isinstance(given, np.ndarray):
-        given = given.tolist()
-    elif isinstance(given, pa.Scalar):
-        given = given.as_py()
-    return [one_id(one) for one in (given if isinstance(given, list | tuple) else [given])]
+    return [one_id(one) for one in (given if isinstance(given, tuple) else values(given))]
 
 
 def _unique(sink: Sink, sinks: list[Sink]) -> str:
     """What the sink is called where several flows may have one of its name."""
     alike = [one for one in sinks if one.name == sink.name]
-    return sink.name if len(alike) == 1 else f"{sink.flow}/{sink.name}"
+    return sink.name if len(alike) == 1 else sink.qualified
 
 
 def _items(kind: Any, name: str, rows: pa.Table) -> list[Item]:

@@ -13,9 +13,14 @@ if TYPE_CHECKING:
 
 def to_spark(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
     """An answer as a Spark DataFrame, in the given or the active session."""
+    return session(spark, "to_spark(table, spark=...)").createDataFrame(table)
+
+
+def session(given: SparkSession | None, how: str = "frames(spark)") -> SparkSession:
+    """The given session, or the active one."""
     from pyspark.sql import SparkSession
 
-    session = spark or SparkSession.getActiveSession()
-    if session is None:
-        raise RunError("no Spark session is running; give one: to_spark(table, spark=...)")
-    return session.createDataFrame(table)
+    found = given or SparkSession.getActiveSession()
+    if found is None:
+        raise RunError(f"no Spark session is running; give one: {how}")
+    return found

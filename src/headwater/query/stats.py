@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headwater.store.lake.reader import LakeReader
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -89,7 +91,11 @@ class Relation:
 
 
 def stats(reader: Reader, catalog: Catalog) -> Stats:
-    """The size of the store, as DuckDB's storage information has it."""
+    """The size of the store, as DuckDB's storage information has it, or a lake's tables."""
+    if isinstance(reader, LakeReader):
+        tables = {name: Relation(name, n, n, size) for name, n, size in reader.sizes()}
+        whole = sum(relation.bytes for relation in tables.values())
+        return Stats(_sinks(reader, catalog, tables), _relations(catalog, tables, ()), whole, 0)
     names = [
         str(row["table_name"])
         for row in reader.query(
@@ -160,8 +166,8 @@ def _sinks(reader: Reader, catalog: Catalog, relations: Mapping[str, Relation]) 
 def _relations(
     catalog: Catalog, relations: Mapping[str, Relation], encodings: Sequence[Mapping[str, Any]]
 ) -> pa.Table:
-    whose = {f"result_{sink.no}": f"{sink.flow}/{sink.name}" for sink in catalog.sinks}
-    whose |= {f"record_{source.no}": f"{source.flow}/{source.name}" for source in catalog.sources}
+    whose = {f"result_{sink.no}": sink.qualified for sink in catalog.sinks}
+    whose |= {f"record_{source.no}": source.qualified for source in catalog.sources}
     chosen: dict[str, list[tuple[str, list[str]]]] = {name: [] for name in relations}
     for row in encodings:
         chosen[row["relation"]].append((row["name"], row["encodings"]))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from headwater.errors import HeadwaterError, UnknownId, UnknownName
+from headwater.errors import HeadwaterError, StoreError
 from headwater.query import (
     backward,
     erasing,
@@ -17,42 +16,41 @@ from headwater.query import (
     marks,
     partial,
     results,
-    stats,
     workflow,
 )
+from headwater.query.contents import ContentQueries
 from headwater.query.edges import Edges
+from headwater.query.export_queries import ExportQueries
 from headwater.query.jobs import JobQueries
-from headwater.query.live_queries import LiveQueries, one_id
+from headwater.query.live_queries import LiveQueries
+from headwater.query.mark_queries import MarkQueries
+from headwater.query.opened import LISTS, ResultIds, one_id, values
 from headwater.query.predicate import Selection, Time
 from headwater.query.show_queries import ShowQueries
 from headwater.store import ids as record_ids
-from headwater.store.catalog import Catalog, Sink, Source
+from headwater.store.catalog import Catalog
 from headwater.store.marks import erased_among
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from headwater.export import Exported
-    from headwater.export.choosing import Direction
-    from headwater.export.files import Target
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
     from headwater.flow.flow import Flow
-    from headwater.query.erasing import EraseReport
     from headwater.query.follow import Match
-    from headwater.query.marks import MarkReport
-    from headwater.query.stats import Stats
+    from headwater.query.frames import Frames
     from headwater.replay.result import ReplayedResult
-    from headwater.store.reader import StoreReader
-
-ResultIds: TypeAlias = "int | Sequence[int] | pa.Array | pa.ChunkedArray"
+    from headwater.store.reader import OpenReader
 
 
-class Store(JobQueries, LiveQueries, ShowQueries):
+class Store(JobQueries, LiveQueries, MarkQueries, ExportQueries, ShowQueries, ContentQueries):
     """Results, the source records they came from, and the results that records reached.
 
     Answers are `pyarrow.Table`s; times are UTC.
     """
 
-    def __init__(self, reader: StoreReader, flow: Flow | None = None) -> None:
+    def __init__(self, reader: OpenReader, flow: Flow | None = None) -> None:
         self._reader = reader
         self._catalog = Catalog.read(reader.query)
         self._edges = Edges(reader, self._catalog, flow)
@@ -152,9 +150,9 @@ class Store(JobQueries, LiveQueries, ShowQueries):
         if source is None:
             raise HeadwaterError("forward needs a source and an id, or entity=")
         known = self._source(source)
-        many = isinstance(id, _LISTS)
+        many = isinstance(id, LISTS)
         asked = np.array(
-            [record_ids.resolved(known, one, self._reader.query) for one in _values(id)], np.int64
+            [record_ids.resolved(known, one, self._reader.query) for one in values(id)], np.int64
         )
         sinks = self._catalog.sinks_of(known) if sink is None else (self._sink(sink),)
         if where is not None and len(sinks) > 1:
@@ -208,9 +206,9 @@ class Store(JobQueries, LiveQueries, ShowQueries):
         from headwater.query import why_not
 
         known = self._source(source)
-        if isinstance(id, _LISTS):
+        if isinstance(id, LISTS):
             raise HeadwaterError("why_not asks for one record at a time")
-        asked = record_ids.resolved(known, _values(id)[0], self._reader.query)
+        asked = record_ids.resolved(known, values(id)[0], self._reader.query)
         if len(erased_among(self._reader.query, known, np.array([asked], np.int64))):
             raise HeadwaterError(
                 f"record {asked} of source {source!r} was erased: what became of it can't be told"
@@ -255,139 +253,22 @@ class Store(JobQueries, LiveQueries, ShowQueries):
         )
         return found if to is None else follow.delivered(found, to)
 
-    def mark(
-        self, source: str, *, where: str | None = None, ids: Any = None, reason: str = ""
-    ) -> MarkReport:
-        """Mark records, and so every result that holds one, now and as they come.
+    def frames(self, spark: SparkSession | None = None) -> Frames:
+        """A lake's results, records and edges for Spark, for large questions, as they are now.
 
-        `where` is SQL over the source's columns; where the store keeps the source's records, those
-        that come later and match are marked as well. `ids` are as in `forward`.
+        The session is the active one where none is given.
         """
+        from headwater.query.frames import Frames
+        from headwater.query.spark import session
+        from headwater.store.lake.reader import LakeReader
+
+        if not isinstance(self._reader, LakeReader):
+            raise StoreError(
+                f"{self._reader.path} is a store in one file, which Spark's tasks can't read: "
+                "take hw.to_spark(store.results(…)), or copy it to a lake (headwater copy)"
+            )
         self._refresh()
-        given = None if ids is None else _values(ids)
-        return marks.mark(self._edges, self._source(source), where, given, reason)
-
-    def unmark(self, number: int) -> None:
-        """Take a mark away."""
-        marks.unmark(self._edges, number)
-
-    def marks(self) -> pa.Table:
-        """The marks: `mark`, `source`, `reason`, `predicate`, `marked_at`, `records` by now."""
-        self._refresh()
-        return marks.marks(self._edges)
-
-    def marked(self, sink: str | None = None) -> pa.Table:
-        """The results that hold a marked record: `sink`, `result_id`, `event_time`, `mark`, …
-
-        A result with records of several marks has a row for each.
-        """
-        self._refresh()
-        return marks.marked(self._edges, None if sink is None else self._sink(sink))
-
-    def erase(
-        self,
-        source: str,
-        *,
-        where: str | None = None,
-        ids: Any = None,
-        mark: int | None = None,
-        reason: str = "",
-        dry_run: bool = False,
-    ) -> EraseReport:
-        """Remove the contents of records from the store, for good; ids and edges stay.
-
-        A record that was erased has null columns in answers, is not read again from its source and
-        not stored again when it is delivered again. Results keep their values: those that hold
-        such a record are listed. `dry_run` only says what would be erased.
-        """
-        self._refresh()
-        return erasing.erase(
-            self._edges,
-            self._source(source),
-            where=where,
-            given=None if ids is None else _values(ids),
-            mark=mark,
-            reason=reason,
-            dry_run=dry_run,
-        )
-
-    def export(
-        self,
-        to: Target,
-        *,
-        format: str = "prov-json",
-        sink: str | None = None,
-        result_id: ResultIds | None = None,
-        source: str | None = None,
-        id: object = None,
-        entity: str | None = None,
-        direction: Direction = "backward",
-        where: str | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        batches: tuple[int | None, int | None] | None = None,
-        columns: bool = True,
-    ) -> Exported:
-        """Write results, their records and what connects them to a file, or to a binary stream.
-
-        `format` is `prov-json`, `prov-n`, `dot`, `graphml` or `openlineage`. What is written is the
-        answer of `backward` (`sink` and `result_id`), of `forward` (`source` and `id`), or of
-        either for an `entity`; or else all results, or those of a `sink`, `where` a condition
-        holds, in a span of event time or of `batches` (the first and the last). A file appears
-        whole or not at all.
-        """
-        from headwater import export
-
-        self._refresh()
-        known = None if source is None else self._source(source)
-        given = list(result_id) if isinstance(result_id, tuple) else result_id
-        asked = export.Asked(
-            sink=None if sink is None else self._sink(sink),
-            results=None if given is None else tuple(one_id(one) for one in _values(given)),
-            source=known,
-            records=None if id is None else self._records(known, id),
-            entity=entity,
-            direction=direction,
-            selection=Selection.of(None, where, since, until),
-            batches=batches,
-            columns=columns,
-        )
-        return export.export(
-            self._edges, asked, to, format, lambda: getattr(self, asked.direction)(entity=entity)
-        )
-
-    def sources(self) -> pa.Table:
-        """The registered sources."""
-        return self._reader.query("SELECT flow, name, definition FROM sources ORDER BY source_no")
-
-    def sinks(self) -> pa.Table:
-        """The registered sinks."""
-        return self._reader.query("SELECT flow, name, definition FROM sinks ORDER BY sink_no")
-
-    def flows(self) -> pa.Table:
-        """The registered flows, one row per streaming query."""
-        return self._reader.query("SELECT * FROM flows ORDER BY flow, query_id")
-
-    def batches(self) -> pa.Table:
-        """The committed batches, in order."""
-        return self._reader.query(
-            "SELECT f.flow, b.query_id, b.batch, b.watermark, b.results, b.edges, b.records, "
-            "b.committed_at FROM batches b LEFT JOIN flows f USING (query_id) ORDER BY b.seq"
-        )
-
-    def entity(self, name: str, id: object) -> str:
-        """The global name `hw:<flow>/<source-or-sink>/<id>` of a record or result."""
-        try:
-            source = self._source(name)
-        except UnknownName:
-            return entity_name(self._sink(name).flow, self._sink(name).name, int(str(id)))
-        number = record_ids.resolved(source, id, self._reader.query)
-        return entity_name(source.flow, source.name, number)
-
-    def stats(self) -> Stats:
-        """What the store takes in its file, by sink and by relation, and how it is encoded."""
-        self._refresh()
-        return stats.stats(self._reader, self._catalog)
+        return Frames(self._reader, self._catalog, session(spark))
 
     @property
     def replays(self) -> bool:
@@ -422,74 +303,3 @@ class Store(JobQueries, LiveQueries, ShowQueries):
             f"Store({str(self._reader.path)!r}: {sources} → {sinks}; {counts[0]:,} results, "
             f"{counts[1]:,} edges, {counts[2]:,} batches)"
         )
-
-    def _refresh(self) -> None:
-        self._catalog = self._edges.catalog = Catalog.read(self._reader.query)
-
-    def _sink(self, name: str | None) -> Sink:
-        if name is None:
-            self._refresh()
-            if len(self._catalog.sinks) == 1:
-                return self._catalog.sinks[0]
-            names = ", ".join(sink.name for sink in self._catalog.sinks) or "none yet"
-            raise UnknownName(f"say which sink; the store has: {names}")
-        try:
-            return self._catalog.sink(name)
-        except UnknownName:
-            # A flow may have been registered since.
-            self._refresh()
-            return self._catalog.sink(name)
-
-    def _source(self, name: str) -> Source:
-        try:
-            return self._catalog.source(name)
-        except UnknownName:
-            self._refresh()
-            return self._catalog.source(name)
-
-    def _selection(
-        self,
-        result_id: ResultIds | None,
-        where: str | None,
-        since: Time | None,
-        until: Time | None,
-    ) -> tuple[Selection, bool]:
-        if result_id is None:
-            return Selection.of(None, where, since, until), True
-        # A tuple is several result ids, where it may be one id of a record.
-        given = list(result_id) if isinstance(result_id, tuple) else result_id
-        asked = tuple(one_id(one) for one in _values(given))
-        return Selection.of(asked, where, since, until), isinstance(given, _LISTS)
-
-    def _records(self, source: Source | None, id: object) -> tuple[int, ...]:
-        """The ids of records, as the user gave them."""
-        if source is None:
-            return ()
-        query = self._reader.query
-        return tuple(record_ids.resolved(source, one, query) for one in _values(id))
-
-    def _require(self, sink: Sink, result_id: int) -> None:
-        if not results.exists(self._reader, sink, result_id):
-            raise UnknownId(f"sink {sink.name!r} has no result with the id {result_id}")
-
-
-def entity_name(flow: str, name: str, id: int) -> str:
-    """The global name of a record or result.
-
-    >>> entity_name("traffic", "reports", 7)
-    'hw:traffic/reports/7'
-    """
-    return f"hw:{flow}/{name}/{id}"
-
-
-_LISTS = (list, np.ndarray, pa.Array, pa.ChunkedArray)
-
-
-def _values(given: Any) -> list[Any]:
-    if isinstance(given, pa.Scalar):
-        return [given.as_py()]
-    if isinstance(given, pa.Array | pa.ChunkedArray):
-        return list(given.to_pylist())
-    if isinstance(given, np.ndarray):
-        return list(given.tolist())
-    return list(given) if isinstance(given, list) else [given]

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from headwater.errors import HeadwaterError, StoreError, UnknownId, UnknownName, UnsupportedError
 from headwater.flow import nodes
-from headwater.lowering.identity import has_files
+from headwater.lowering.identity import can_be_read_again
 from headwater.query import records
 from headwater.query.columns import TIME
 from headwater.query.explaining import explanation
@@ -125,7 +125,8 @@ def _require_again(sink: Sink, node: nodes.Sink) -> None:
     """Refuse what a replay would decide otherwise, or would not have all records of."""
     require_deterministic(sink, node)
     for above in node.upstream():
-        if isinstance(above, nodes.Source) and not has_files(above) and above.keep != "all":
+        again = isinstance(above, nodes.Source) and can_be_read_again(above)
+        if isinstance(above, nodes.Source) and not again and above.keep != "all":
             raise UnsupportedError(
                 f"sink {sink.name!r} can't be replayed: source {above.name!r} can't be read again; "
                 "give it keep='all'"

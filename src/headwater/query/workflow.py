@@ -106,6 +106,8 @@ class Walk:
 
     def __post_init__(self) -> None:
         self.jobs = job_edges.jobs(self.edges.reader)
+        # An event of a stream may be of a version that was deployed since the store was opened.
+        self.edges.catalog = Catalog.read(self.edges.reader.query)
 
     @property
     def held(self) -> list[job_edges.Held]:
@@ -230,12 +232,7 @@ class Walk:
     def _own(self, name: str) -> list[Own]:
         if not name.startswith(PREFIX):
             return []
-        found = own(self.edges.catalog, name)
-        if not found:
-            # A flow may have been registered since.
-            self.edges.catalog = Catalog.read(self.edges.reader.query)
-            found = own(self.edges.catalog, name)
-        return found
+        return own(self.edges.catalog, name)
 
 
 def _present(found: Sequence[Own], known: Mapping[tuple[str, int, int], object]) -> Own | None:

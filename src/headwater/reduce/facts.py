@@ -36,6 +36,7 @@ SPANS = pa.schema(
         ("last", pa.int64()),
     ]
 )
+"""One row for each execution: the id of its activity, and when its first and last edge was told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headwater.capture.checkpoint import Checkpoint
@@ -23,12 +22,16 @@ from headwater.reduce.planning import (
 from headwater.reduce.ranges import texts
 from headwater.reduce.sink import ReduceSink
 from headwater.reduce.source import numbered_ranges, options
+from headwater.session import settings_of_query
 from headwater.spark_errors import one_line
 from headwater.store.embedded import EmbeddedWriter
 from headwater.store.jobs import JobWriter
+from headwater.store.lake.jobs import LakeJobs, LakeJobWriter
+from headwater.store.lake.place import is_lake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     import pyarrow as pa
@@ -67,7 +70,7 @@ class Launch:
         self._bytes = given.bytes or min(_BYTES * self._cores, _MOST_BYTES)
         self._on_batch = on_batch
         self._place = Checkpoint.at(given.checkpoint)
-        self._owner: EmbeddedWriter | None = None
+        self._owner: EmbeddedWriter | LakeJobs | None = None
 
     def start(self, *, once: bool) -> tuple[ReduceSink, StreamingQuery] | None:
         """Start the query; None if the job has ended already and is only to be completed."""
@@ -119,11 +122,13 @@ class Launch:
 
     def _opened(self) -> tuple[Binding, JobWriter]:
         given = self.given
-        self._owner = EmbeddedWriter.open(given.store)
+        self._owner = owner = _owned(given)
         try:
-            store = self._owner.store_id
-            binding = bound(self._place, given.job, store, given.partitions, self._cores)
-            writer = JobWriter(self._owner, self._job, binding.query_id)
+            binding = bound(self._place, given.job, owner.store_id, given.partitions, self._cores)
+            if isinstance(owner, EmbeddedWriter):
+                writer = JobWriter(owner, self._job, binding.query_id)
+            else:
+                writer = LakeJobWriter(owner, self._job, binding.query_id)
             require_agreement(self._place, given.job, writer.holds)
             return binding, writer
         except BaseException:
@@ -184,22 +189,10 @@ class Launch:
         except Exception as error:
             raise RunError(f"job {given.job!r} did not start: {one_line(error)}") from error
 
-    @contextmanager
-    def _settings(self, binding: Binding) -> Iterator[None]:
-        """Settings that a query takes over at its start; the session gets its own back."""
-        conf = self._spark.conf
+    def _settings(self, binding: Binding) -> AbstractContextManager[None]:
+        """Settings of the job's query."""
         settings = {**SETTINGS, "spark.sql.shuffle.partitions": str(binding.shuffles)}
-        before = {name: conf.get(name, None) for name in settings}
-        for name, value in settings.items():
-            conf.set(name, value)
-        try:
-            yield
-        finally:
-            for name, old in before.items():
-                if old is None:
-                    conf.unset(name)
-                else:
-                    conf.set(name, old)
+        return settings_of_query(self._spark, settings)
 
     @property
     def _log(self) -> Path:
@@ -226,3 +219,10 @@ class Launch:
         """Where a batch of the query ends."""
         lines = (self._place.path / "offsets" / str(batch)).read_text().splitlines()
         return Position(**json.loads(lines[2]))
+
+
+def _owned(given: Given) -> EmbeddedWriter | LakeJobs:
+    """The store that the job's provenance goes to."""
+    if is_lake(given.store):
+        return LakeJobs.open(given.store, given.working)
+    return EmbeddedWriter.open(given.store)

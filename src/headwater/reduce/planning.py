@@ -6,13 +6,14 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
-from pyspark.version import __version__ as spark_version
 
 from headwater.errors import RunError
+from headwater.kafka_errors import explained
 from headwater.reduce import source
 from headwater.reduce.hosting import REDUCED, LocalReducer, stateless
 from headwater.reduce.intake import ROWS
 from headwater.reduce.local import Grouping
+from headwater.session import ROCKSDB
 from headwater.spark_errors import one_line
 
 if TYPE_CHECKING:
@@ -25,11 +26,7 @@ if TYPE_CHECKING:
     from headwater.reduce.settings import Given
 
 SETTINGS = {
-    # The only state store that stateful processors have.
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    **ROCKSDB,
     # Rows are few and large.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(32 << 20),
 }
@@ -87,13 +84,8 @@ def _kafka(spark: SparkSession, topic: str, options: Mapping[str, str]) -> DataF
     try:
         return reader.options(**named, subscribe=topic).load().select("value")
     except AnalysisException as error:
-        if "kafka" not in str(error).lower():
-            raise RunError(f"kafka:{topic} can't be read: {one_line(error)}") from error
-        package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark_version}"
-        raise RunError(
-            f"kafka:{topic} needs Spark's Kafka connector: set PYSPARK_SUBMIT_ARGS="
-            f"'--packages {package} pyspark-shell' and start again"
-        ) from error
+        told = explained(error) or f"it can't be read: {one_line(error)}"
+        raise RunError(f"kafka:{topic}: {told}") from error
 
 
 def bucket_keys(number: int, shuffles: int) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from headwater.reduce.partitioning import PARTITIONS, Partition
 from headwater.store.jobs import JobSettings
 from headwater.store.jobs.given import Keep
 from headwater.store.jobs.given import Strategy as StrategyName
+from headwater.store.lake.place import OWN, Place, is_lake
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +64,11 @@ class Given:
         if self.topic is not None or "://" in self.input:
             return None
         return self.input
+
+    @property
+    def working(self) -> str:
+        """Where the global reducer of a lake's job has its own store."""
+        return f"{self.checkpoint}-working"
 
     @property
     def silence(self) -> float | None:
@@ -147,7 +153,7 @@ def given(
         raise RunError("give either once=True, which ends by itself, or idle_after=, not both")
     _require_name(job)
     place = _input(os.fspath(input))
-    home = Path(os.path.abspath(store)) / "jobs" / quote(job, safe="")
+    home = _home(store, job, keep, checkpoint)
     given_options = dict(options or {})
     most = given_options.pop("maxBytesPerTrigger", None)
     return Given(
@@ -171,6 +177,29 @@ def given(
         bytes=None if most is None else _bytes(most),
         options=given_options,
     )
+
+
+def _home(
+    store: str | os.PathLike[str], job: str, keep: str, checkpoint: str | os.PathLike[str] | None
+) -> Path:
+    """The folder of what belongs to a job, unless another place is named for it."""
+    name = quote(job, safe="")
+    if not is_lake(store):
+        return Path(os.path.abspath(store)) / "jobs" / name
+    if keep == "full":
+        raise RunError(
+            "keep='full' keeps all edges, and a lake takes dependencies only; reduce to a store in "
+            "a folder"
+        )
+    place = Place.of(store)
+    if place.is_local:
+        return place.path / OWN / "jobs" / name
+    if checkpoint is None:
+        raise RunError(
+            f"a job into {place} needs checkpoint=, a directory of this machine: its reducer works "
+            "beside it"
+        )
+    return Path(f"{os.path.abspath(checkpoint)}-of-{name}")
 
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from headwater.capture.sink import EPOCH, micros
 from headwater.errors import RunError
 from headwater.reduce import facts
 from headwater.reduce.blocks import Block, Residue
@@ -21,6 +20,7 @@ from headwater.reduce.facts import Facts
 from headwater.reduce.hosting import number
 from headwater.reduce.letters import Letters, by_reason
 from headwater.store.jobs import Counts
+from headwater.times import EPOCH, micros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,9 +15,19 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.capture.decode import arrow_schema
+from headwater.capture.offsets import Stretch
 from headwater.columns import quoted
 from headwater.errors import StoreError
-from headwater.lowering.identity import file_positions, has_files, id_column, position_column
+from headwater.flow.kafka import Topics
+from headwater.lowering import kafka
+from headwater.lowering.identity import (
+    can_be_read_again,
+    file_positions,
+    has_files,
+    id_column,
+    position_column,
+)
+from headwater.lowering.kafka import in_topics
 from headwater.lowering.plain import read_again
 from headwater.lowering.sources import Sources, event_time
 from headwater.names import POSITION, RECORD, TIME
@@ -70,20 +80,47 @@ class Past:
 
     def read(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
         """A slice of a source: the records with id, time and the batch in which they came."""
-        if node.keep == "all" or not has_files(node):
+        if node.keep == "all" or not can_be_read_again(node):
             return self._kept(node, source, part)
+        if in_topics(node):
+            return self._messages(node, source, part)
         if not node.streaming:
             return Reading(self._static(node, part), None)
         return self._files(node, source, part)
 
-    def _files(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
-        arrived = self.reader.query(
+    def _arrived(self, source: Source) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.reader.query(
             "SELECT a.path, a.modified, b.batch FROM arrivals a JOIN batches b USING (seq) "
             "WHERE a.source_no = ? AND b.query_id = ? AND b.batch <= ? ORDER BY b.batch, a.path",
             [source.no, self.query_id, self.until],
         ).to_pylist()
+        return found
+
+    def _messages(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
+        topics = Topics.of(node)
+        stretches = []
+        for row in self._arrived(source):
+            stretch = Stretch.of(row["path"], row["modified"])
+            if (cut := _cut(stretch, topics, part)) is not None:
+                stretches.append((*cut, row["batch"]))
+        if not stretches:
+            return Reading(_timed(node, _empty(self.spark, node)), None)
+        raw = kafka.again(self.spark, topics, joined([span[:4] for span in stretches]))
+        frame = _identified(node, kafka.decoded(raw, topics))
+        if part.positions is not None:
+            frame = frame.withColumn(POSITION, position_column(node))
+        frame = _narrowed(node, frame, part)
+        names = (kafka.TOPIC, kafka.PARTITION, FIRST, LAST, BATCH)
+        table = pa.table(dict(zip(names, map(list, zip(*stretches, strict=True)), strict=True)))
+        frame = frame.join(
+            F.broadcast(self.spark.createDataFrame(table)), [kafka.TOPIC, kafka.PARTITION]
+        ).filter((F.col(kafka.OFFSET) >= F.col(FIRST)) & (F.col(kafka.OFFSET) < F.col(LAST)))
+        frame = frame.drop(*kafka.PLACE, FIRST, LAST, POSITION)
+        return Reading(_timed(node, frame), min(batch for *_, batch in stretches))
+
+    def _files(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
         files = []
-        for file in arrived:
+        for file in self._arrived(source):
             bounds: tuple[int, int] | None = file_positions(file["modified"])
             if part.positions is not None:
                 assert bounds is not None
@@ -118,6 +155,9 @@ class Past:
         return frame.withColumn(BATCH, F.lit(0).cast("bigint"))
 
     def _kept(self, node: nodes.Source, source: Source, part: Slice) -> Reading:
+        if has_files(node) or (in_topics(node) and node.identity.how != "offset"):
+            # Their positions are not their ids, and the store has no others.
+            part = replace(part, positions=None)
         self._require_whole(source, part)
         conditions = ["true"]
         if part.positions is not None:
@@ -151,6 +191,37 @@ class Past:
                 f"can't replay source {source.name!r}: {records} of it had their contents erased "
                 "from the store"
             )
+
+
+def _cut(stretch: Stretch, topics: Topics, part: Slice) -> kafka.Span | None:
+    """The part of a stretch between the first and the last position of a slice, if any is."""
+    if part.is_empty or stretch.topic not in topics.names:
+        return None
+    if part.positions is None:
+        return stretch.topic, stretch.partition, stretch.start, stretch.end
+    number = topics.names.index(stretch.topic)
+    ends = (stretch.start, stretch.end - 1)
+    low, high = (kafka.place_of(number, stretch.partition, at) for at in ends)
+    bounds = contains(part.positions, low, high)
+    if bounds is None:
+        return None
+    first, last = (kafka.where(place)[2] for place in bounds)
+    return stretch.topic, stretch.partition, first, last + 1
+
+
+def joined(spans: Sequence[kafka.Span]) -> list[kafka.Span]:
+    """Stretches of a partition that follow on each other as one.
+
+    >>> joined([("t", 0, 0, 5), ("t", 1, 0, 2), ("t", 0, 5, 9)])
+    [('t', 0, 0, 9), ('t', 1, 0, 2)]
+    """
+    found: list[kafka.Span] = []
+    for topic, partition, start, end in sorted(spans):
+        if found and found[-1][:2] == (topic, partition) and found[-1][3] >= start:
+            found[-1] = (topic, partition, found[-1][2], max(end, found[-1][3]))
+        else:
+            found.append((topic, partition, start, end))
+    return found
 
 
 def _identified(node: nodes.Source, records: DataFrame) -> DataFrame:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from fastapi import Response
 
+from headwater.errors import PredicateError
 from headwater.plain import plain
 from headwater.server.failures import body_of
 from headwater.streams.schema import type_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fastapi import Request
 
@@ -28,20 +31,50 @@ def table(
     *,
     limit: int | None = None,
     after: str | None = None,
+    keys: Sequence[str] = (),
+    since: str | None = None,
     ids: Iterable[str] = IDS,
     **more: Any,
 ) -> Response:
-    """A table in the form that the request accepts, `limit` rows of it at most."""
+    """A table in the form that the request accepts, `limit` rows of it at most.
+
+    `keys` are columns that tell its rows apart. By them it goes on after a place (`since`), which
+    is what an earlier answer said that the next page is `after`.
+    """
+    total = rows.num_rows
+    if since is not None:
+        rows = rows.slice(_place(rows, keys, since) + 1)
     cut = limit is not None and rows.num_rows > limit
     shown = rows.slice(0, limit) if cut else rows
+    if cut and keys:
+        last = shown.slice(shown.num_rows - 1).select(list(keys)).to_pylist()[0]
+        after = json.dumps(list(last.values()))
     if wants_arrow(request):
         headers = {"x-headwater-next": after} if after is not None else {}
         if cut:
-            headers["x-headwater-truncated"] = str(rows.num_rows)
+            headers["x-headwater-truncated"] = str(total)
         return Response(ipc(shown), media_type=ARROW, headers=headers)
     if cut:
-        more["total"] = rows.num_rows
+        more["total"] = total
     return answer({**as_json(shown, ids), "next": after, "truncated": cut, **more})
+
+
+def _place(rows: pa.Table, keys: Sequence[str], told: str) -> int:
+    """The row that a place names."""
+    try:
+        values = json.loads(told)
+        chosen = pa.repeat(pa.scalar(True), rows.num_rows)
+        for name, value in zip(keys, values, strict=True):
+            column = rows[name].combine_chunks()
+            wanted = pa.scalar(value, column.type)
+            same = pc.is_null(column) if value is None else pc.equal(column, wanted)
+            chosen = pc.and_(chosen, pc.fill_null(same, False))
+        found = pc.index(chosen, True).as_py()
+    except (ValueError, TypeError, OverflowError, RecursionError, pa.ArrowException) as error:
+        raise PredicateError(f"{told[:200]!r} is no place: give the `next` of a page") from error
+    if found < 0:
+        raise PredicateError(f"{told[:200]!r} is no place of this answer, or is there no more")
+    return int(found)
 
 
 def part(rows: pa.Table, limit: int, ids: Iterable[str] = IDS) -> dict[str, Any]:
@@ -61,9 +94,9 @@ def encoded(value: Any) -> bytes:
 
 
 def as_json(rows: pa.Table, ids: Iterable[str] = IDS) -> dict[str, Any]:
-    """Columns with their types, and rows."""
+    """Columns with their types, and rows, to be `encoded`."""
     named = [f.name for f in rows.schema if f.name in ids and pa.types.is_integer(f.type)]
-    told = [safe(plain(row)) for row in rows.to_pylist()]
+    told = rows.to_pylist()
     for row in told:
         for name in named:
             if row[name] is not None:

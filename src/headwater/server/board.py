@@ -65,34 +65,31 @@ class Board:
 
     def flows(self) -> list[dict[str, Any]]:
         """A line for each flow."""
-        found = []
-        for name in self.names():
-            status = self.status(name)
-            state = self.files(name).state()
-            units = status["units"] if status else []
-            found.append(
-                {
-                    "flow": name,
-                    "version": state["version"],
-                    "wanted": state["wanted"],
-                    "state": _state(state, status),
-                    "doing": status["doing"] if status else None,
-                    "units": len(units),
-                    "nodes": len(status["nodes"]) if status else 0,
-                    "is_query": name.startswith(QUERY),
-                    "at": status["at"] if status else None,
-                }
-            )
-        return found
+        return [self._line(name, self.status(name)) for name in self.names()]
+
+    def _line(self, flow: str, status: dict[str, Any] | None) -> dict[str, Any]:
+        state = self.files(flow).state()
+        return {
+            "flow": flow,
+            "version": state["version"],
+            "wanted": state["wanted"],
+            "state": _state(state, status),
+            "doing": status["doing"] if status else None,
+            "units": len(status["units"]) if status else 0,
+            "nodes": len(status["nodes"]) if status else 0,
+            "is_query": flow.startswith(QUERY),
+            "at": status["at"] if status else None,
+        }
 
     def _look(self) -> dict[str, Any]:
         watermarks, results = self._from_store()
         flows = []
-        for line in self.flows():
-            status = self.status(line["flow"])
+        for name in self.names():
+            status = self.status(name)
             if status is None:
                 continue
-            mine = [w for w in watermarks if w["deployed"] == line["flow"]]
+            line = self._line(name, status)
+            mine = [w for w in watermarks if w["deployed"] == name]
             current = {unit["id"] for unit in status["units"]}
             flows.append(
                 {
@@ -171,7 +168,7 @@ def _results(service: Service) -> list[dict[str, Any]]:
                 newest[key] = (version or 0, sink)
     found = []
     for (flow, name), (_, sink) in newest.items():
-        qualified = f"{sink.flow}/{sink.name}"
+        qualified = sink.qualified
         rows, _ = store.results_page(qualified, limit=LAST)
         if rows.num_rows:
             found.append({"flow": flow, "sink": name, "qualified": qualified, **as_json(rows)})

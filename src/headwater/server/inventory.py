@@ -32,7 +32,7 @@ def inventory(store: Store) -> dict[str, Any]:
         "sources": [
             {
                 "name": source.name,
-                "qualified": f"{source.flow}/{source.name}",
+                "qualified": source.qualified,
                 "flow": source.flow,
                 "columns": columns(source.schema),
                 "kept": source.kept,
@@ -44,7 +44,7 @@ def inventory(store: Store) -> dict[str, Any]:
         "sinks": [
             {
                 "name": sink.name,
-                "qualified": f"{sink.flow}/{sink.name}",
+                "qualified": sink.qualified,
                 "flow": sink.flow,
                 "columns": columns(sink.schema),
                 "capture": sink.capture,

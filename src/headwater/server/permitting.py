@@ -64,9 +64,11 @@ def _refused(node: Node, settings: Settings) -> Iterator[str]:
     if isinstance(node, Service) and node.is_url:
         yield from _calling(node.target, settings)
     if isinstance(node, Sink) and node.alert is not None:
-        webhook = thawed(node.alert).get("webhook")
-        if webhook is not None:
-            yield from _calling(str(webhook), settings)
+        alert = thawed(node.alert)
+        if "webhook" in alert:
+            yield from _calling(str(alert["webhook"]), settings)
+        for address in alert.get("email", ()):
+            yield from _mailing(str(address), settings)
     for key, text in _texts(thawed(node.written())):
         if key in DATA:
             continue
@@ -99,6 +101,8 @@ def _reading(node: Source | Static, settings: Settings) -> Iterator[str]:
     if node.path is not None and not is_inside(node.path, settings.roots):
         roots = ", ".join(map(str, settings.roots)) or "none: give --root"
         yield f"path {node.path!r} is in none of the folders that may be read ({roots})"
+    elif node.path is not None and (link := link_out(node.path, settings.roots)) is not None:
+        yield f"path {node.path!r} has a link in it that leads elsewhere ({link}); take it away"
 
 
 def is_inside(path: str, roots: tuple[Path, ...]) -> bool:
@@ -119,6 +123,26 @@ def is_inside(path: str, roots: tuple[Path, ...]) -> bool:
     return all(_is_below(os.path.realpath(place), roots) for place in glob.iglob(path))
 
 
+def link_out(path: str, roots: tuple[Path, ...]) -> str | None:
+    """A link below a path that leads out of some folders: Spark would follow it."""
+    waiting = [os.path.realpath(place) for place in glob.iglob(path) if os.path.isdir(place)]
+    seen = set(waiting)
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as found:
+                entries = list(found)
+        except OSError:
+            continue  # what can't be listed can't be read
+        for entry in entries:
+            place = entry.path
+            if entry.is_symlink() and not _is_below(place := os.path.realpath(place), roots):
+                return entry.path
+            if place not in seen and os.path.isdir(place):
+                seen.add(place)
+                waiting.append(place)
+    return None
+
+
 def _is_below(place: str, roots: tuple[Path, ...]) -> bool:
     return any(Path(place).is_relative_to(os.path.realpath(root)) for root in roots)
 
@@ -127,6 +151,30 @@ def _calling(url: str, settings: Settings) -> Iterator[str]:
     if not any(is_under(url, allowed) for allowed in settings.allow_urls):
         allowed = ", ".join(settings.allow_urls) or "none"
         yield f"{url!r} may not be called (allowed: {allowed}); see --allow-url"
+
+
+def _mailing(address: str, settings: Settings) -> Iterator[str]:
+    if not any(is_among(address, allowed) for allowed in settings.allow_mail):
+        allowed = ", ".join(settings.allow_mail) or "none"
+        yield f"{address!r} may not be written to (allowed: {allowed}); see --allow-mail"
+
+
+def is_among(address: str, allowed: str) -> bool:
+    """Whether an e-mail address is the allowed one, or of the allowed domain (`@example.org`).
+
+    >>> is_among("Ops@example.org", "ops@example.org"), is_among("a@example.org", "@example.org")
+    (True, True)
+    >>> (
+    ...     is_among("a@evil.example.org", "@example.org"),
+    ...     is_among("a@b,c@example.org", "@example.org"),
+    ... )
+    (False, False)
+    """
+    told, wanted = address.casefold(), allowed.casefold()
+    # What a mail server could take for several addresses, or for a name beside one, is none.
+    if any(sign in told for sign in ',;<>()[]\\"\r\n') or told.count("@") != 1:
+        return False
+    return told.endswith(wanted) if wanted.startswith("@") else told == wanted
 
 
 def is_under(url: str, allowed: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 import sys
 import threading
@@ -56,6 +57,9 @@ def serving(service: Service, made: socket.socket) -> Iterator[str]:
     )
     # Threads that compute hold the interpreter for 5 ms else, and each answer waits for several.
     sys.setswitchinterval(0.001)
+    # What is there now stays: to look through it for garbage again and again stops every answer.
+    gc.collect()
+    gc.freeze()
     server = _Server(config)
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve([made])), name="headwater-serve", daemon=True

@@ -12,7 +12,9 @@ from headwater.server.board import Board
 from headwater.server.counting import Counts
 from headwater.server.reductions import Reductions
 from headwater.server.working import Work
+from headwater.store import open as open_store
 from headwater.store.database import database_path
+from headwater.store.lake.place import is_lake
 from headwater.store.reader import StoreReader
 from headwater.streams.declaration import Producer
 
@@ -87,6 +89,8 @@ class Service:
             return self._replays
 
     def _open(self) -> Store:
+        if is_lake(self.path):
+            return open_store(self.path)
         if not database_path(self.path).is_file():
             raise StoreError(f"there is no store at {self.path} yet: no flow has run")
         return Store(StoreReader(self.path))

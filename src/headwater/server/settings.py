@@ -25,8 +25,12 @@ class Limits:
 
     body: int = 32 << 20
     """Bytes of a request."""
+    unpacked: int = 256 << 20
+    """Bytes of what came as Arrow, once it is decompressed and its dictionaries are written out."""
     rows: int = 10_000
     """Rows of one answer."""
+    export: int = 256 << 20
+    """Bytes of an exported file."""
     seconds: float = 10.0
     """How long a query of the store may take."""
     replay_seconds: float = 120.0
@@ -55,6 +59,8 @@ class Settings:
     """Whether flows that come by REST may have Python code and commands."""
     allow_urls: tuple[str, ...] = ()
     """Beginnings of the addresses that such flows may call."""
+    allow_mail: tuple[str, ...] = ()
+    """E-mail addresses, or domains after an @, that such flows may write to."""
     roots: tuple[Path, ...] = ()
     """Folders in which such flows may read files."""
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")

@@ -99,11 +99,6 @@ def _context() -> Any:
     return SparkContext._active_spark_context
 
 
-def _tell(loop: asyncio.AbstractEventLoop, done: Callable[[], None]) -> None:
-    with suppress(RuntimeError):  # the loop may have ended
-        loop.call_soon_threadsafe(done)
-
-
 async def _run(
     pool: ThreadPoolExecutor,
     call: Callable[[], Answer],
@@ -113,14 +108,33 @@ async def _run(
     """Have a thread call; `done` is told in the loop when it has, though nobody may wait."""
     context = contextvars.copy_context()
     loop = asyncio.get_running_loop()
-    called = pool.submit(lambda: context.run(call))
-    if done is not None:
-        called.add_done_callback(lambda _: _tell(loop, done))
-    running = asyncio.wrap_future(called)
+    answer: asyncio.Future[Answer] = loop.create_future()
+
+    def tell(result: Any, error: BaseException | None) -> None:
+        if done is not None:
+            done()
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(error)
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = context.run(call)
+        except BaseException as raised:  # noqa: BLE001 - raised where it is waited for
+            error = raised
+        with suppress(RuntimeError):  # the loop may have ended
+            loop.call_soon_threadsafe(tell, result, error)
+
+    pool.submit(work)
     if seconds is None:
-        return await running
+        return await answer
     try:
         # A little more than the call itself has: it may end by itself, and then says more.
-        return await asyncio.wait_for(running, seconds + 1.0)
+        async with asyncio.timeout(seconds + 1.0):
+            return await answer
     except TimeoutError as error:
         raise QueryTimeout(f"no answer within {seconds:g} s; ask for less, or later") from error

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from headwater.flow.flow import Flow
     from headwater.query import Store
+    from headwater.store.reader import OpenReader
 
 __all__ = [
     "Batch",
@@ -43,4 +44,12 @@ def open(path: str | os.PathLike[str], flow: Flow | None = None) -> Store:  # no
     """
     from headwater.query import Store
 
-    return Store(StoreReader(path), flow)
+    return Store(open_reader(path), flow)
+
+
+def open_reader(path: str | os.PathLike[str]) -> OpenReader:
+    """What reads the store at `path`: a file, or a lake."""
+    from headwater.store.lake.place import is_lake
+    from headwater.store.lake.reader import LakeReader
+
+    return LakeReader(path) if is_lake(path) else StoreReader(path)

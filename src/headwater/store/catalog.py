@@ -19,8 +19,8 @@ LAZY = ("ancestors", "intervals")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A registered source: its number in the store, definition and own columns."""
+class Registered:
+    """What a flow has registered: its number in the store, definition and own columns."""
 
     no: int
     flow: str
@@ -29,9 +29,24 @@ class Source:
     schema: pa.Schema
 
     @property
+    def qualified(self) -> str:
+        """Its name with its flow's, which no other one has."""
+        return f"{self.flow}/{self.name}"
+
+    @property
     def streams(self) -> tuple[str, ...]:
-        """The named stream that it reads, where it is one."""
+        """The named streams that a source reads, or that a sink's results are published in."""
         return tuple(self.definition.get("streams", ()))
+
+    @property
+    def is_step(self) -> bool:
+        """Whether its rows are those of a step: a sink captured in terms of it, or a live graph."""
+        return bool(self.definition.get("kind") == "step")
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Registered):
+    """A registered source."""
 
     @property
     def kept(self) -> bool:
@@ -42,11 +57,6 @@ class Source:
     def complete(self) -> bool:
         """Whether that table has every record that the source delivered."""
         return bool(self.definition.get("keep", "none") == "all")
-
-    @property
-    def is_step(self) -> bool:
-        """Whether its records are the rows of a step, in terms of which a sink is captured."""
-        return bool(self.definition.get("kind") == "step")
 
     @property
     def is_stream(self) -> bool:
@@ -76,19 +86,8 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Sink:
-    """A registered sink: its number in the store, definition and own columns."""
-
-    no: int
-    flow: str
-    name: str
-    definition: Mapping[str, Any]
-    schema: pa.Schema
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The named streams that its results are published in."""
-        return tuple(self.definition.get("streams", ()))
+class Sink(Registered):
+    """A registered sink."""
 
     @property
     def capture(self) -> str:
@@ -99,11 +98,6 @@ class Sink:
     def is_lazy(self) -> bool:
         """Whether its sets are found by a replay when they are asked for."""
         return self.capture in LAZY and not self.resolved
-
-    @property
-    def is_step(self) -> bool:
-        """Whether its results are the rows of a step that a live graph shows."""
-        return bool(self.definition.get("kind") == "step")
 
     @property
     def is_mapreduce(self) -> bool:
@@ -168,11 +162,11 @@ def _entry(row: Mapping[str, Any]) -> tuple[int, str, str, Mapping[str, Any], pa
 
 def _named(kind: str, entries: Iterable[Named], name: str) -> Named:
     entries = tuple(entries)
-    found = [entry for entry in entries if name in (entry.name, f"{entry.flow}/{entry.name}")]
+    found = [entry for entry in entries if name in (entry.name, entry.qualified)]
     if len(found) == 1:
         return found[0]
     if found:
-        names = ", ".join(f"{entry.flow}/{entry.name}" for entry in found)
+        names = ", ".join(entry.qualified for entry in found)
         raise UnknownName(f"several flows have a {kind} {name!r}; say which: {names}")
     raise unknown_name(kind, name, [entry.name for entry in entries])
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,21 +17,24 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.errors import StoreError
-from headwater.store import compaction, ingest, owners, runs
-from headwater.store.batch import Batch, Committed, FlowRegistration
-from headwater.store.catalog import Catalog, Source
+from headwater.store import compaction, owners, retention, runs
+from headwater.store.batch_writing import BatchWriting
+from headwater.store.catalog import Catalog
 from headwater.store.database import connect
 from headwater.store.failures import explained, is_locked
+from headwater.store.holding import Holding
+from headwater.store.lake.place import refuse_lake, require_folder
 from headwater.store.registration import register
-from headwater.store.select import Closed
 from headwater.store.serving import Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime, timedelta
 
+    from headwater.store.batch import Batch, Committed, FlowRegistration
     from headwater.store.marks import Change
     from headwater.store.occurrences import Ids
+    from headwater.store.retention import Forgotten
 
 log = logging.getLogger("headwater")
 
@@ -40,7 +43,7 @@ _ATTEMPTS = 60
 """How often a checkpoint is tried while the store is being read."""
 
 
-class EmbeddedWriter:
+class EmbeddedWriter(Holding):
     """Writes a store; the one owner of its file, shared by all flows of this process."""
 
     def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, compact_edges: int):
@@ -63,6 +66,7 @@ class EmbeddedWriter:
         cls, path: str | os.PathLike[str], *, wait: float = 30.0, compact_edges: int = 1_000_000
     ) -> EmbeddedWriter:
         """Own the store at `path`, making it if there is none, and serve reads of it."""
+        require_folder(path)
         store = Path(os.path.realpath(path))
         with owners.door(store):
             if (owner := owners.find(store)) is not None:
@@ -87,43 +91,44 @@ class EmbeddedWriter:
                 register(self._connection, self._catalog, flow)
             self._catalog = Catalog.read(lambda sql: self._connection.sql(sql).to_arrow_table())
 
+    def forget(self, *, older_than: timedelta | None = None, most: int | None = None) -> Forgotten:
+        """Forget the oldest batches: those beyond an age, or beyond a size of the file."""
+        with self._lock:
+            if most is not None:
+                self._checkpoint()  # what is in the log takes no room in the file yet
+            sizes = self._connection.execute(
+                "SELECT block_size * (total_blocks - free_blocks) FROM pragma_database_size() "
+                "WHERE database_name = current_database()"
+            ).fetchall()
+            last, gone = retention.cut(self, older_than=older_than, most=most, used=sizes[0][0])
+            if last:
+                with self._transaction("forgetting old batches"):
+                    records = retention.forget(self._connection, self._catalog, last)
+                gone = replace(gone, records=records)
+                self._tail = compaction.tail(self._connection)
+                self._checkpoint()
+        return gone
+
+    def query(self, sql: str, params: Sequence[object] = ()) -> pa.Table:
+        """The rows of one SELECT, as the next transaction will find them."""
+        with self._lock:
+            return self._connection.execute(sql, list(params)).to_arrow_table()
+
+    def refresh(self) -> None:
+        """See what was written to the store other than by batches."""
+        with self._lock:
+            self._catalog = Catalog.read(lambda sql: self._connection.sql(sql).to_arrow_table())
+            self._seq = int(self._one("SELECT coalesce(max(seq), 0) FROM batches"))
+            self._tail = compaction.tail(self._connection)
+
     @property
     def catalog(self) -> Catalog:
         """What is registered."""
         return self._catalog
 
-    def flows(self) -> list[dict[str, Any]]:
-        """The registered flows, one per streaming query, as they were given."""
-        with self._lock:
-            rows = self._connection.sql("SELECT * FROM flows").to_arrow_table().to_pylist()
-        return [{**row, "definition": json.loads(row["definition"])} for row in rows]
-
     def holds(self, query_id: str, batch: int) -> bool:
         """Whether the store has this batch."""
         return self._seq_of(query_id, batch) is not None
-
-    def last_batch(self, query_id: str) -> int | None:
-        """The latest batch of a query that the store has."""
-        last: int | None = self._one("SELECT max(batch) FROM batches WHERE query_id = ?", query_id)
-        return last
-
-    def arrivals(self, flow: str) -> dict[str, list[str]]:
-        """The files that the batches of a flow have read, by source."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT s.name, a.path FROM arrivals a JOIN sources s USING (source_no) "
-                "WHERE s.flow = ?",
-                [flow],
-            ).fetchall()
-        found: dict[str, list[str]] = {}
-        for name, path in rows:
-            found.setdefault(name, []).append(path)
-        return found
-
-    @property
-    def store_id(self) -> str:
-        """What tells this store from every other, also after it was moved."""
-        return str(self._one("SELECT value FROM meta WHERE key = 'store_id'"))
 
     def commit(self, batch: Batch, before_commit: BeforeCommit | None = None) -> Committed:
         """Write one batch, all of it or nothing; a batch that is held is only answered.
@@ -134,10 +139,10 @@ class EmbeddedWriter:
         foreign: list[BaseException] = []
         with self._lock:
             if (held := self._seq_of(batch.query_id, batch.batch)) is not None:
-                return self._answer(batch, held)
+                return self._writing(batch).answer(batch, held)
             seq = self._seq + 1
             with self._transaction(f"committing batch {batch.batch}", foreign):
-                committed = self._write(batch, seq)
+                committed = self._writing(batch).write(batch, seq)
                 if before_commit is not None:
                     try:
                         before_commit(committed.result_ids)
@@ -150,12 +155,16 @@ class EmbeddedWriter:
                 self._compact_later()
             return committed
 
-    def compact(self) -> None:
-        """Sort the edges that came since the last compaction by record, and jobs' dependencies."""
+    def compact(self) -> int:
+        """Sort the edges that came since the last compaction by record, and jobs' dependencies.
+
+        Gives how many edges that were.
+        """
         with self._transaction("compacting edges"):
             compaction.compact(self._connection, self._seq)
             runs.compact(self._connection)
-        self._tail = 0
+        sorted_now, self._tail = self._tail, 0
+        return sorted_now
 
     @contextlib.contextmanager
     def working(self, doing: str) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -186,20 +195,12 @@ class EmbeddedWriter:
 
     def apply(self, change: Change) -> int:
         """Mark, unmark or erase records, all of it or nothing; what `change.write` answers."""
-        # Whoever closes waits for calls that are served, with the lock in hand: give way.
-        while not self._lock.acquire(timeout=0.1):
-            if self._closing:
-                raise Closed
-        try:
-            if self._closing:
-                raise Closed
+        with self._giving_way():
             with self._transaction(change.doing):
                 answer = change.write(self._connection)
             if change.erases:
                 self._checkpoint()
             return answer
-        finally:
-            self._lock.release()
 
     def _checkpoint(self) -> None:
         """Move what the log holds into the file; a reader in the way is waited for."""
@@ -250,91 +251,6 @@ class EmbeddedWriter:
     def __repr__(self) -> str:
         return f"EmbeddedWriter({str(self.path)!r}: {self._seq} batches)"
 
-    def _write(self, batch: Batch, seq: int) -> Committed:
-        connection, flow = self._connection, self._flow(batch)
-        ids: dict[str, pa.Int64Array] = {}
-        reached: dict[str, list[Ids]] = {}
-        results = records = 0
-        for name, files in batch.files.items():
-            ingest.insert_files(connection, self._source(flow, name), files)
-        for name, arrived in batch.arrivals.items():
-            if arrived:
-                ingest.insert_arrivals(connection, self._source(flow, name), arrived, seq)
-        for name, rows in batch.records.items():
-            records += ingest.insert_records(connection, self._source(flow, name), rows, seq)
-        for name, part in batch.results.items():
-            sink = self._catalog.sink(f"{flow}/{name}")
-            final = ingest.insert_results(connection, sink, part, seq)
-            ids[name] = pa.array(final)
-            results += len(final)
-            for origin, sets in part.origins.items():
-                source = self._source(flow, origin)
-                found = ingest.insert_edges(connection, sink, source, final, sets, seq)
-                reached.setdefault(origin, []).append(found)
-            for origin, ends in part.intervals.items():
-                source = self._source(flow, origin)
-                ingest.insert_spans(connection, sink, source, final, ends, seq)
-        edges = _count(reached)
-        connection.execute(
-            "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, now())",
-            [seq, batch.query_id, batch.batch, batch.watermark, results, edges, records],
-        )
-        if batch.resolve is not None:
-            # A replay reads the batch as the store has it.
-            self._resolve(batch, flow, ids, reached, seq)
-            edges = _count(reached)
-            connection.execute("UPDATE batches SET edges = ? WHERE seq = ?", [edges, seq])
-        if batch.last:
-            connection.execute(
-                "UPDATE flows SET finished = true WHERE query_id = ?", [batch.query_id]
-            )
-        vertices, labels = self._write_graph(batch, flow, reached, seq)
-        return Committed(seq, False, ids, results, edges, records, vertices, labels)
-
-    def _resolve(
-        self,
-        batch: Batch,
-        flow: str,
-        ids: dict[str, pa.Int64Array],
-        reached: dict[str, list[Ids]],
-        seq: int,
-    ) -> None:
-        """Write the edges of results that came without their sets."""
-        assert batch.resolve is not None
-        for name, final in ids.items():
-            sink = self._catalog.sink(f"{flow}/{name}")
-            if not sink.resolved or not len(final):
-                continue
-            pairs = batch.resolve(self._connection, name, final.to_numpy())
-            for origin, found in pairs.items():
-                source = self._source(flow, origin)
-                records = found["source_id"].to_numpy()
-                results = found["result_id"].to_numpy()
-                ingest.insert_pairs(self._connection, sink, source, results, records, seq)
-                reached.setdefault(origin, []).append(records)
-
-    def _write_graph(
-        self, batch: Batch, flow: str, reached: dict[str, list[Ids]], seq: int
-    ) -> tuple[int, int]:
-        """Write what the batch adds to the live graph; how many vertices and labels."""
-        if batch.graph is None:
-            return 0, 0
-        changes = batch.graph.changes(
-            {source: np.concatenate(parts) for source, parts in reached.items()},
-            lambda name, ids: ingest.known_vertices(
-                self._connection, self._source(flow, name), ids
-            ),
-            last=batch.last,
-        )
-        for name, new in changes.vertices.items():
-            ingest.insert_vertices(self._connection, self._source(flow, name), new, seq)
-        for name, past in changes.labels.items():
-            ingest.insert_labels(self._connection, self._source(flow, name), past, seq)
-        return (
-            sum(len(new.ids) for new in changes.vertices.values()),
-            sum(len(past) for past in changes.labels.values()),
-        )
-
     def alive(self, flow: str) -> dict[str, tuple[Ids, Ids]]:
         """The records of a flow's graph without a label, by source: ids, and times in µs."""
         found = {}
@@ -353,38 +269,13 @@ class EmbeddedWriter:
                     )
         return found
 
-    def watermark(self, query_id: str) -> datetime | None:
-        """The watermark of the latest batch of a query that has one."""
-        found: datetime | None = self._one(
-            "SELECT max(watermark) FROM batches WHERE query_id = ?", query_id
-        )
-        return found
-
-    def _answer(self, batch: Batch, seq: int) -> Committed:
-        flow = self._flow(batch)
-        ids = {
-            name: pa.array(
-                ingest.result_ids(
-                    self._connection, self._catalog.sink(f"{flow}/{name}"), part, seq
-                )[0]
-            )
-            for name, part in batch.results.items()
-        }
-        rows = self._connection.execute(
-            "SELECT results, edges, records FROM batches WHERE seq = ?", [seq]
-        ).fetchall()
-        return Committed(seq, True, ids, *rows[0])
-
-    def _flow(self, batch: Batch) -> str:
+    def _writing(self, batch: Batch) -> BatchWriting:
         if (flow := self._catalog.flows.get(batch.query_id)) is None:
             raise StoreError(
                 f"query {batch.query_id} is not registered in the store {self.path}; "
                 "register its flow first"
             )
-        return flow
-
-    def _source(self, flow: str, name: str) -> Source:
-        return self._catalog.source(f"{flow}/{name}")
+        return BatchWriting(self._connection, self._catalog, flow)
 
     def _seq_of(self, query_id: str, batch: int) -> int | None:
         seq: int | None = self._one(
@@ -425,11 +316,8 @@ class EmbeddedWriter:
                 raise
 
 
-def _count(reached: Mapping[str, list[Ids]]) -> int:
-    return sum(len(found) for parts in reached.values() for found in parts)
-
-
 def _own(store: Path, wait: float) -> duckdb.DuckDBPyConnection:
+    refuse_lake(store)
     try:
         store.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import xxhash
 
 from headwater.errors import UnknownId
+from headwater.store import topics
 
 if TYPE_CHECKING:
     from headwater.store.catalog import Source
@@ -49,6 +50,8 @@ def resolved(source: Source, value: object, query: Query) -> int:
     kind, columns = source.id["kind"], source.id_columns
     if isinstance(value, bool) or value is None:
         raise _no_id(source, value)
+    if kind == "offset" and isinstance(value, tuple) and len(value) > 1:
+        return topics.resolved(source, value)
     if kind == "position" and isinstance(value, tuple):
         return _position(source, value, query)
     if hasattr(value, "__index__"):

@@ -166,6 +166,16 @@ def erased_among(query: Query, source: Source, ids: Ids) -> Ids:
     return found
 
 
+def numbers_used(query: Query) -> int:
+    """The last number that a mark got; it is not used again, also when the mark is gone."""
+    rows = query(
+        "SELECT greatest((SELECT max(mark_no) FROM marks), (SELECT max(last_value) FROM "
+        "duckdb_sequences() WHERE sequence_name = 'mark_numbers'), (SELECT max(value::BIGINT) "
+        "FROM meta WHERE key = 'mark_numbers'), 0) AS n"
+    )
+    return int(rows["n"][0].as_py())
+
+
 def packed(change: Change) -> bytes:
     """A change as bytes, to be sent to the owner of a store."""
     facts: dict[str, object] = {"change": type(change).__name__}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.errors import PredicateError, StoreError
-from headwater.store import reread
+from headwater.store import reread, topics
 from headwater.store.batch import ID, SEQ, TIME
 from headwater.store.failures import one_line
 from headwater.store.ingest import visible
@@ -43,8 +43,9 @@ def require_predicate(source: Source, where: str) -> None:
 
 
 def require_contents(source: Source) -> None:
-    """Refuse a source whose records nobody has."""
-    if not source.kept and (source.is_step or not reread.possible(source)):
+    """Refuse a source whose records nobody has, or has to be asked for one by one."""
+    lost = source.is_step or topics.in_topics(source) or not reread.possible(source)
+    if not source.kept and lost:
         raise StoreError(
             f"source {source.name!r} keeps no records and can't be read again, so where= has "
             "nothing to go by: give ids=, or keep='contributing' when the flow starts"

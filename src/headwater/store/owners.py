@@ -102,6 +102,6 @@ def wanted(store: Path) -> Iterator[Callable[[], None]]:
 def is_wanted(store: Path) -> bool:
     """Whether a writer waits for the file; a note that nobody renews means nothing."""
     try:
-        return time.time() - os.stat(store / WANTED).st_mtime < _PATIENCE
+        return time.time() - os.stat(f"{store}/{WANTED}").st_mtime < _PATIENCE
     except OSError:
         return False

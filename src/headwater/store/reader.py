@@ -15,6 +15,7 @@ from headwater.errors import StoreError
 from headwater.store import owners
 from headwater.store.database import connect, database_path
 from headwater.store.failures import explained, is_locked
+from headwater.store.lake.place import refuse_lake, require_folder
 from headwater.store.schema import SERVING
 from headwater.store.select import Closed, select
 from headwater.store.serving import FlightReader, Gone
@@ -38,7 +39,16 @@ class Reader(Protocol):
 class Located(Reader, Protocol):
     """Answers about a store whose place is known."""
 
-    path: Path
+    @property
+    def path(self) -> Path:
+        """Where the store is."""
+
+
+class OpenReader(Located, Protocol):
+    """Answers about a store that is held open for them."""
+
+    def close(self) -> None:
+        """Let go of everything."""
 
 
 class _Locked(Exception):
@@ -119,8 +129,10 @@ class StoreReader:
     """Reads a store whoever owns it, and follows when the owner comes or goes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        require_folder(path)
         self.path = Path(os.path.realpath(path))
         if not database_path(self.path).is_file():
+            refuse_lake(self.path)
             raise StoreError(f"no store at {path}; give the directory of a store")
         self._local = LocalReader(self.path)
         self._remote: tuple[int, FlightReader] | None = None
@@ -163,7 +175,7 @@ class StoreReader:
     def _note(self) -> int:
         # A new owner writes a new note, so its time tells whether the connection is still good.
         try:
-            return os.stat(self.path / SERVING).st_mtime_ns
+            return os.stat(f"{self.path}/{SERVING}").st_mtime_ns
         except OSError:
             return self._stale
 

@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from headwater.errors import StoreError
+from headwater.flow.kafka import FORMAT as KAFKA
+from headwater.flow.kafka import topics as kafka_topics
 from headwater.store.schema import create_records, create_results
 
 if TYPE_CHECKING:
@@ -56,6 +58,15 @@ def register(
         create_results(connection, sink_no, sink.schema)
 
 
+def tables_of(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+    """Make the tables of all that is registered."""
+    for source in catalog.sources:
+        if source.kept:
+            create_records(connection, source.no, source.schema)
+    for sink in catalog.sinks:
+        create_results(connection, sink.no, sink.schema)
+
+
 def _insert(
     connection: duckdb.DuckDBPyConnection,
     table: str,
@@ -92,6 +103,13 @@ def _update(
                 f"{kind} {part.name!r} of flow {known.flow!r} is stored with other {what}: "
                 f"{before} then, {now} now; use another store, or another name for the {kind}"
             )
+    before, now = (kafka_topics(one.definition.get("options") or {}) for one in (known, part))
+    if known.definition.get("format") == KAFKA and now[: len(before)] != before:
+        named = ", ".join(before)
+        raise StoreError(
+            f"{kind} {part.name!r} of flow {known.flow!r} is stored with the topics {named}, whose "
+            "places are part of ids: name them first and in this order, new ones after them"
+        )
     connection.execute(
         f"UPDATE {kind}s SET definition = ? WHERE {kind}_no = ?",
         [json.dumps(dict(part.definition)), known.no],

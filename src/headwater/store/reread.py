@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater import kafka_errors
 from headwater.errors import StoreError
+from headwater.store import topics
 from headwater.store.batch import ID, TIME
 from headwater.store.failures import one_line
 from headwater.store.ingest import collision, visible
@@ -37,7 +39,7 @@ Query = Callable[..., pa.Table]
 def possible(source: Source) -> bool:
     """Whether the source's records can be read again."""
     definition = source.definition
-    if definition.get("mapreduce"):
+    if definition.get("mapreduce") or topics.in_topics(source):
         return True
     if not definition.get("path") or definition.get("format") not in FORMATS:
         return False
@@ -47,6 +49,8 @@ def possible(source: Source) -> bool:
 def read(source: Source, ids: Ids, query: Query) -> pa.Table:
     """The source's records with these ids: `__hw_id`, `__hw_time`, own columns; each id once."""
     kind, path = source.id["kind"], str(source.definition["path"])
+    if topics.in_topics(source):
+        return _once(source, _by_spark(source, ids))
     if source.definition.get("mapreduce"):
         from headwater.mapreduce.asking import records
 
@@ -83,6 +87,12 @@ def vanished(source: Source, ids: Sequence[int]) -> StoreError:
     """Records that reached a result but are not found any more."""
     count = "1 record" if len(ids) == 1 else f"{len(ids):,} records"
     verb = "is" if len(ids) == 1 else "are"
+    if topics.in_topics(source):
+        return StoreError(
+            f"can't read source {source.name!r} again: {count} (id {ids[0]}) {verb} no longer in "
+            f"{topics.topics_of(source)}, which deletes by its retention or compaction; ask with "
+            "columns=False for ids alone, and keep='contributing' keeps records in the store"
+        )
     return StoreError(
         f"can't read source {source.name!r} again: {count} (id {ids[0]}) {verb} no longer in "
         f"{source.definition['path']}; put its file back, or ask with columns=False for ids alone"
@@ -158,21 +168,39 @@ def _by_spark(source: Source, ids: Ids) -> pa.Table:
     from headwater.columns import with_ids
 
     try:
-        return with_ids(frame(source), ID, ids).toArrow()
+        return with_ids(frame(source, ids), ID, ids).toArrow()
     except (PySparkException, Py4JError) as error:
+        if topics.in_topics(source):
+            raise topic_failure(source, ids, error) from error
         raise StoreError(
             f"can't read source {source.name!r} again from {source.definition['path']}: "
             f"{one_line(error)[:300]}; columns=False answers without its records"
         ) from error
 
 
-def frame(source: Source) -> DataFrame:
-    """All records of a source as Spark reads them: `__hw_id`, `__hw_time`, own columns."""
+def topic_failure(source: Source, ids: Sequence[int] | Ids, error: BaseException) -> StoreError:
+    """Why messages could not be read again."""
+    why = kafka_errors.explained(error)
+    if why is kafka_errors.LOST:
+        return vanished(source, [int(one) for one in ids])
+    return StoreError(
+        f"can't read source {source.name!r} again from {topics.topics_of(source)}: "
+        f"{why or one_line(error)[:300]}; columns=False answers without its records"
+    )
+
+
+def frame(source: Source, ids: Ids | None = None) -> DataFrame:
+    """All records of a source as Spark reads them: `__hw_id`, `__hw_time`, own columns.
+
+    Of topics, where ids are given, only the parts that have these.
+    """
     from pyspark.sql import functions as F
 
     from headwater.columns import identity_hash
     from headwater.session import adopt_or_start
 
+    if topics.in_topics(source):
+        return topics.frame(source, ids, ID, TIME)
     definition = source.definition
     path = str(definition["path"])
     if "://" not in path and not _exists(path):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 RUN = 100_000
 """Rows that are worth a run of their own."""
+SORTED = "sorted "
+"""Before a relation's name: the fact about a store that says how much of it is one run."""
 
 _DEPENDENCIES = ("dependencies", "dependencies_by_input")
 _ORDERS = {
@@ -93,7 +95,7 @@ def fresh(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def _append(connection: duckdb.DuckDBPyConnection, table: str, relation: str) -> None:
-    key, columns, order = f"sorted {table}", _COLUMNS[table], _ORDERS[table]
+    key, columns, order = f"{SORTED}{table}", _COLUMNS[table], _ORDERS[table]
     rows = connection.execute("SELECT value::BIGINT FROM meta WHERE key = ?", [key]).fetchall()
     sorted_once = int(rows[0][0]) if rows else 0
     ordered = f"SELECT {columns} FROM {relation} ORDER BY {order}"

@@ -19,7 +19,7 @@
 | `erased` | record whose contents were erased | `source_no`, `id`, `reason`, `erased_at`, `seq` (the last batch before) |
 | `edges` | (result, record) | `seq`, `sink_no`, `result_id`, `source_no`, `source_id`: in order of arrival, each batch by result |
 | `edges_by_record` | the same, once compacted | `source_no`, `source_id`, `sink_no`, `result_id`, `seq`: sorted runs by record |
-| `results_by_id` | result with edges, once compacted | `sink_no`, `result_id`, `seq`: sorted runs by result |
+| `results_by_id` | result with edges (of a lake, every result), once compacted | `sink_no`, `result_id`, `seq`: sorted runs by result |
 | `jobs` | foreign job | `job_no`, `job`, `input`, `settings` (JSON), `query_id`, `state`, `functions` (JSON: names by bit), counts, `diagnosis` (JSON, once finished), `begun_at`, `finished_at` |
 | `job_batches` | committed batch of a job | `job_no`, `query_id`, `batch`, `watermark`, `elements`, `hot`, `residue`, `dependencies`, `committed_at` |
 | `entities` | input or output of a job | `id` (hash of the name), `name`: sorted runs by id |

@@ -137,7 +137,7 @@ def load(folder: Path, expected: Declaration | None = None) -> Declaration:
     except (FileNotFoundError, NotADirectoryError):
         raise StreamRemoved(f"stream {folder.name!r} in {folder.parent} was removed") from None
     except ValueError as error:
-        raise StreamError(f"{path} is damaged: {error}") from error
+        raise StreamError(f"{path} is damaged ({error}); put a copy of it back") from error
     if expected is not None and expected.identity != found.identity:
         raise StreamRemoved(
             f"stream {folder.name!r} in {folder.parent} was removed; another now has its name"

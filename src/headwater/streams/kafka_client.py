@@ -50,6 +50,8 @@ class Settings:
     replication: int = -1
     created: frozenset[str] = frozenset()
     """What Headwater has created, and deletes with the stream: `topic`, `keys`."""
+    what: str = "stream"
+    """What users know it as."""
 
     @property
     def keys(self) -> str:
@@ -98,7 +100,7 @@ class Settings:
                 lines = Path(self.config).read_text("utf-8").splitlines()
             except OSError as error:
                 raise StreamError(
-                    f"config={self.config} of stream {self.stream!r}: {error.strerror}"
+                    f"config={self.config} of {self.what} {self.stream!r}: {error.strerror}"
                 ) from error
             for line in lines:
                 name, sign, value = line.partition("=")
@@ -115,7 +117,7 @@ class Settings:
     def told(self, error: Any, doing: str) -> StreamError:
         """What went wrong, in a line."""
         name = error.name() if hasattr(error, "name") else ""
-        where = f"stream {self.stream!r}"
+        where = f"{self.what} {self.stream!r}"
         if name in _SILENT:
             return LogUnreachable(
                 f"{where} can't {doing}: no Kafka broker answers at {self.servers} within "
@@ -183,8 +185,11 @@ class Client:
         """What makes and deletes topics."""
         return administration().AdminClient(self._settings.client())
 
-    def producer(self, name: str) -> Producer:
-        """One that writes transactions under a name; the first act is `init_transactions`."""
+    def producer(self, name: str, longest: int = 120) -> Producer:
+        """One that writes transactions under a name; the first act is `init_transactions`.
+
+        `longest` is how many seconds a transaction may take.
+        """
         kafka = library()
         made: Producer = kafka.Producer(
             {
@@ -192,7 +197,7 @@ class Client:
                 "transactional.id": name,
                 # The longest that a killed process can hide what others publish meanwhile; the
                 # next publisher of the same folder ends its transaction at once.
-                "transaction.timeout.ms": 120_000,
+                "transaction.timeout.ms": longest * 1_000,
                 "message.timeout.ms": 120_000,
                 "linger.ms": 5,
                 "batch.size": 1_000_000,

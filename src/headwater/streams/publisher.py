@@ -12,8 +12,6 @@ from headwater.streams.letters import Letter, shown
 from headwater.streams.sifting import sift
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import pyarrow as pa
 
     from headwater.streams.conforming import Events, Row
@@ -109,12 +107,7 @@ class Publisher:
     def __enter__(self) -> Publisher:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _work(self) -> None:

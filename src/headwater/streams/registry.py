@@ -36,11 +36,19 @@ if TYPE_CHECKING:
 
 DEFAULT = "streams"
 """The streams folder where none is named."""
+LOG = "HEADWATER_LOG"
+"""The variable that says where the events of new streams are, if not in files."""
 
 
 def open(folder: str | os.PathLike[str] | None = None) -> Streams:  # noqa: A001 - streams.open
     """The streams of a folder: that named, or by HEADWATER_STREAMS, or `streams`."""
     return Streams(Path(folder or os.environ.get("HEADWATER_STREAMS") or DEFAULT))
+
+
+def default_log(name: str) -> str:
+    """Where the events of a stream are that is made without saying so."""
+    given = os.environ.get(LOG, "parquet")
+    return f"{given}{name}" if given.startswith("kafka:") else given
 
 
 class Streams:
@@ -115,17 +123,21 @@ class Streams:
         event_time: str | None = None,
         id: str | None = None,
         producer: Producer | None = None,
-        log: str = "parquet",
+        log: str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Declaration:
-        """Declare a stream; its name must be new. Its `log` is files, or `kafka:TOPIC`."""
+        """Declare a stream; its name must be new. Its `log` is files, or `kafka:TOPIC`.
+
+        By default it is what `HEADWATER_LOG` says: with `kafka:PREFIX` a topic of the stream's name
+        after the prefix.
+        """
         made = Declaration(
             name=name,
             schema=schema if isinstance(schema, str) else ddl(schema),
             producer=producer or me(),
             event_time=event_time,
             id=id,
-            log=log,
+            log=log or default_log(name),
             options=dict(options or {}),
         )
         return logs.make(self.folder, made)

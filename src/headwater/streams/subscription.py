@@ -10,7 +10,6 @@ from headwater.streams.declaration import load
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
-    from types import TracebackType
 
     from headwater.streams.consumers import Consumers
     from headwater.streams.declaration import Declaration
@@ -68,12 +67,7 @@ class Subscription:
     def __enter__(self) -> Subscription:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _follow(self) -> Generator[Batch]:

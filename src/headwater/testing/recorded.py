@@ -51,6 +51,8 @@ def read_checkpoint(checkpoint: str | Path) -> Recorded:
     numbers = sorted(int(p.name) for p in (root / "offsets").iterdir() if p.name.isdigit())
     if numbers != list(range(len(numbers))):
         raise InterpreterError(f"{root}: batches {numbers} are not all there; were they purged?")
+    if not numbers:  # started, and nothing ever came
+        return Recorded([], [])
     watermarks, offsets = [], []
     for number in numbers:
         _, metadata, *lines = (root / "offsets" / str(number)).read_text().splitlines()

@@ -1,336 +1,21 @@
-"""What is answered: exact values in both forms, pages without gaps, limits that are told."""
+"""What is answered: pages without gaps, limits that are told, marks, the service itself."""
 
 from __future__ import annotations
 
-import base64
-import json
-import math
 import random
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
-import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given
-from hypothesis import strategies as st
 
 from headwater import streams as registry
-from headwater.plain import plain
-from headwater.server.answers import as_json, safe
-from headwater.store import EmbeddedWriter, ResultSet
 from tests.server.api import support
 from tests.server.api.support import ARROW, AUTH, Place, arrow, event, few, served
-from tests.store.small import TIME, at, batch, flow, sink, source
-
-LINES = {"Content-Type": "application/x-ndjson"}
-
-
-# --- Arrow and JSON -----------------------------------------------------------------------------
-
-
-def tables(place: Place) -> list[str]:
-    """Every route that answers with a table, with something in it."""
-    result = next(iter(place.made.results))
-    record = place.made.results[result][1][0]
-    return [
-        "/api/results?sink=stopped&limit=1000",
-        "/api/results?sink=stopped&order=oldest&limit=3",
-        f"/api/backward?sink=stopped&result_id={result}",
-        f"/api/backward?sink=stopped&result_id={result}&columns=false",
-        f"/api/backward?entity=hw:traffic.standing.v1/stopped/{result}",
-        f"/api/forward?source=reports&id={record}",
-        f"/api/forward?source=reports&id={record}&id=0",
-        f"/api/forward?entity=hw:traffic.standing.v1/reports/{record}",
-        f"/api/graph/vertex?id={record}",
-        "/api/marks",
-        "/api/marked",
-        "/api/jobs",
-        "/api/streams/nums/events",
-        "/api/streams/nums/events?newest=true&limit=5",
-    ]
-
-
-def test_tables_are_the_same_in_both_forms(client: TestClient, place: Place) -> None:
-    body = {"source": "reports", "where": "speed >= 0", "reason": "all"}
-    number = client.post("/api/marks", json=body, headers=AUTH).json()["mark"]
-    for path in tables(place):
-        told = client.get(path)
-        assert told.status_code == 200, (path, told.text)
-        found = arrow(client.get(path, headers={"Accept": f"text/html, {ARROW};q=0.9"}))
-        ids = () if "/streams/" in path else ("id", "result_id", "source_id", "survivor")
-        assert told.json() | {} == {**told.json(), **as_json(found, ids)}, path
-        assert found.num_rows or path == "/api/jobs", path
-    assert client.delete(f"/api/marks/{number}", headers=AUTH).status_code == 200
-    assert client.delete(f"/api/marks/{number}", headers=AUTH).status_code == 404
-
-
-def test_ids_are_texts_and_exact(client: TestClient, place: Place) -> None:
-    rows = client.get("/api/results?sink=stopped&limit=1000").json()["rows"]
-    assert {row["result_id"] for row in rows} == {str(one) for one in place.made.results}
-    found = client.get("/api/graph").json()
-    ids = {row["id"] for row in found["vertices"] if row["kind"] == "result"}
-    assert ids == {str(one) for one in place.made.results}
-    assert {type(row["source_id"]) for row in found["edges"]} == {str}
-
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "'; DROP TABLE results; --",
-    "\u2028\u2029\u0000\x1b[31m\x7f",
-    "‮evil\u200b",
-    "a\nb\r\nc\td",
-    '\\"\\u0000"',
-    "data: x\n\nevent: y\n\n",
-    "💥" * 50,
-    "",
-    "\ufeff",
-    "x" * 10_000,
-]
-TYPES = pa.schema(
-    [
-        ("n", pa.int64()),
-        ("big", pa.int64()),
-        ("text", pa.string()),
-        ("real", pa.float64()),
-        ("exact", pa.decimal128(38, 10)),
-        ("raw", pa.binary()),
-        ("day", pa.date32()),
-        ("at", TIME),
-        ("many", pa.list_(pa.int64())),
-        ("pair", pa.struct([("a", pa.int64()), ("b", pa.list_(pa.string()))])),
-        ("by", pa.map_(pa.string(), pa.int64())),
-        ("yes", pa.bool_()),
-    ]
-)
-
-
-def hostile_rows() -> list[dict[str, Any]]:
-    reals = [math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.7976931348623157e308, 0.1]
-    return [
-        {
-            "n": number,
-            "big": [2**63 - 1, -(2**63), 2**53, 2**53 + 1, -(2**53) - 1, 0][number % 6],
-            "text": text,
-            "real": reals[number % len(reals)],
-            "exact": Decimal("1234567890123456789012345678.0123456789") * (-1) ** number,
-            "raw": bytes(range(256)) if number % 2 else b"",
-            "day": date(1 + 900 * number, 2, 3),
-            "at": datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=number - 3),
-            "many": [2**60, None, -1] if number % 2 else None,
-            "pair": {"a": 2**62, "b": [text, None]},
-            "by": [(text, 2**61)],
-            "yes": [True, False, None][number % 3],
-        }
-        for number, text in enumerate(HOSTILE)
-    ]
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """A store with a result of each hostile text."""
-    path = tmp_path_factory.mktemp("hostile")
-    rows = hostile_rows()
-    columns = {
-        field.name: pa.array([row[field.name] for row in rows], field.type) for field in TYPES
-    }
-    made = pa.table({
-        "__hw_id": pa.array([2**63 - 1 - n for n in range(len(rows))], pa.int64()),
-        "__hw_time": pa.array([at(n) for n in range(len(rows))], TIME),
-        **columns,
-    })  # fmt: skip
-    with EmbeddedWriter.open(path / "store") as writer:
-        writer.register(flow(source(), sink("stopped", TYPES)))
-        writer.commit(batch(0, {"stopped": ResultSet(made)}))
-        service = support.Service(
-            support.Settings(limits=few()),
-            streams=registry.open(path / "streams"),
-            flows=path / "flows",
-            store=path / "store",
-        )
-        with support.client(service) as client:
-            yield client
-
-
-def test_hostile_values_come_back_as_they_are(hostile: TestClient) -> None:
-    told = hostile.get("/api/results?sink=stopped&order=oldest&limit=100")
-    assert told.status_code == 200
-    assert "NaN" not in re.sub(r'"NaN"', "", told.text), "that is no JSON"
-    got = {int(row["n"]): row for row in json.loads(told.text)["rows"]}
-    for row in hostile_rows():
-        seen = got[row["n"]]
-        assert seen["result_id"] == str(2**63 - 1 - row["n"])
-        assert seen["text"] == row["text"]
-        assert int(seen["big"]) == row["big"]
-        assert isinstance(seen["big"], str) == (abs(row["big"]) > 2**53)
-        if math.isfinite(row["real"]):
-            assert seen["real"] == row["real"]
-            assert math.copysign(1, seen["real"]) == math.copysign(1, row["real"])
-        else:
-            assert (
-                seen["real"]
-                == {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(row["real"])]
-            )
-        assert Decimal(seen["exact"]) == row["exact"]
-        assert base64.b64decode(seen["raw"]) == row["raw"]
-        assert date.fromisoformat(seen["day"]) == row["day"]
-        assert datetime.fromisoformat(seen["at"]) == row["at"]
-        assert seen["at"].endswith("Z")
-        assert seen["many"] == (None if row["many"] is None else [str(2**60), None, -1])
-        assert seen["pair"] == {"a": str(2**62), "b": [row["text"], None]}
-        assert seen["by"] == {row["text"]: str(2**61)}
-        assert seen["yes"] == row["yes"]
-    found = arrow(
-        hostile.get("/api/results?sink=stopped&order=oldest&limit=100", headers={"Accept": ARROW})
-    )
-    by_n = {row["n"]: row for row in found.to_pylist()}
-    for row in hostile_rows():
-        same = {name: by_n[row["n"]][name] for name in row}
-        assert {**same, "real": 0} == {**row, "real": 0}
-        assert same["real"] == row["real"] or math.isnan(row["real"])
-
-
-def test_hostile_values_in_conditions(hostile: TestClient) -> None:
-    for number, text in enumerate(HOSTILE):
-        if "\0" in text or len(text) > 1_000:
-            continue
-        where = "text = '" + text.replace("'", "''") + "'"
-        rows = hostile.get("/api/results", params={"sink": "stopped", "where": where}).json()[
-            "rows"
-        ]
-        assert [row["n"] for row in rows] == [number], text
-
-
-@given(values=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-(2**54), 2**54)))
-def test_numbers_that_javascript_would_round_are_texts(values: list[int]) -> None:
-    told = json.loads(json.dumps(safe(plain(values))))
-    assert [int(one) for one in told] == values
-    assert all(float(one) == one for one in told if isinstance(one, int))
-
-
-# --- publishing ---------------------------------------------------------------------------------
-
-
-def test_events_come_in_all_forms(client: TestClient, place: Place) -> None:
-    url = "/api/streams/nums/events"
-    before = place.streams.table("nums").num_rows
-    one = client.post(url, json=event(100), headers=AUTH)
-    assert (one.status_code, one.json()["events"]) == (200, 1)
-    many = client.post(url, json=[event(101), event(102)], headers=AUTH)
-    assert many.json()["events"] == 2
-    lines = b"\n".join(json.dumps(event(n)).encode() for n in range(103, 106)) + b"\n\n"
-    assert client.post(url, content=lines, headers={**AUTH, **LINES}).json()["events"] == 3
-    table = place.streams.table("nums").slice(0, 2)
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, table.schema) as stream:
-        stream.write_table(table)
-    sent = client.post(
-        url, content=out.getvalue().to_pybytes(), headers={**AUTH, "Content-Type": ARROW}
-    )
-    assert sent.json()["events"] == 2
-    assert client.post(url, json=[], headers=AUTH).json()["events"] == 0
-    rows = place.streams.table("nums").slice(before)
-    assert rows["n"].to_pylist() == [100, 101, 102, 103, 104, 105, 0, 1]
-    told = client.get(url, params={"after": one.json()["start"], "limit": 3}).json()
-    assert [row["n"] for row in told["rows"]] == [100, 101, 102]
-    told = client.get(url, params={"after": told["position"]}).json()
-    assert [row["n"] for row in told["rows"]] == [103, 104, 105, 0, 1]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"n": "x"},
-        {"n": 1.5},
-        {"n": 2**63},
-        {"at": "soon"},
-        {"v": "NaN?"},
-        {"k": 3},
-        {"k": {"a": 1}},
-        {"more": 1},
-        {"n": [1]},
-        {"n": True},
-    ],
-)
-def test_all_or_none(client: TestClient, place: Place, wrong: dict[str, Any]) -> None:
-    before = place.streams.table("nums").num_rows
-    rows = [event(n) for n in range(50)]
-    rows[37] = {**rows[37], **wrong}
-    for body, kind in (
-        (json.dumps(rows).encode(), "application/json"),
-        ("\n".join(map(json.dumps, rows)).encode(), "application/x-ndjson"),
-    ):
-        told = client.post(
-            "/api/streams/nums/events", content=body, headers={**AUTH, "Content-Type": kind}
-        )
-        assert told.status_code == 422, told.text
-        assert "event 37" in told.json()["error"]
-    assert place.streams.table("nums").num_rows == before
-
-
-def test_a_key_makes_it_once(place: Place) -> None:
-    streams = place.streams
-    before = streams.table("nums").num_rows
-    with served(place.service()) as address, ThreadPoolExecutor(8) as pool:
-        url = f"{address}/api/streams/nums/events"
-
-        def send(number: int) -> dict[str, Any]:
-            rows = [event(1_000 + number % 4 * 10 + n) for n in range(10)]
-            told = httpx.post(
-                url, params={"key": f"batch {number % 4}"}, json=rows, headers=AUTH, timeout=30
-            )
-            assert told.status_code == 200, told.text
-            found: dict[str, Any] = told.json()
-            return found
-
-        told = list(pool.map(send, range(32)))
-    assert sum(each["events"] for each in told) == 40
-    assert sum(not each["duplicate"] for each in told) == 4
-    assert streams.table("nums").num_rows == before + 40
-
-
-def test_a_stream_that_is_stopped_takes_none(client: TestClient, place: Place) -> None:
-    place.streams.create("held", "n bigint")
-    url = "/api/streams/held"
-    assert client.post(f"{url}/stop", headers=AUTH).status_code == 200
-    told = client.post(f"{url}/events", json={"n": 1}, headers=AUTH)
-    assert told.status_code == 409
-    assert client.get(url).json()["state"] == "stopped"
-    assert client.post(f"{url}/resume", headers=AUTH).status_code == 200
-    assert client.post(f"{url}/events", json={"n": 1}, headers=AUTH).status_code == 200
-    assert client.delete(url, headers=AUTH).status_code == 200
-    assert client.get(url).status_code == 404
-    body = {"name": "held", "schema": "n bigint, at timestamp", "event_time": "at", "id": "n"}
-    told = client.post("/api/streams", json=body, headers=AUTH)
-    assert (told.status_code, told.json()["fields"][0]) == (201, {"name": "n", "type": "bigint"})
-    assert client.post("/api/streams", json=body, headers=AUTH).status_code == 409
-
-
-def test_arrow_that_points_beyond_its_end(client: TestClient) -> None:
-    """Bytes changed at random: refused or taken, but nothing is read that was not sent."""
-    table = pa.table({"text": pa.array(["one", "two", None, "four"] * 20)})
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, table.schema) as stream:
-        stream.write_table(table)
-    whole = out.getvalue().to_pybytes()
-    chance = random.Random(5)
-    for _ in range(150):
-        body = bytearray(whole)
-        for _ in range(chance.randint(1, 4)):
-            body[chance.randrange(len(body))] = chance.randrange(256)
-        told = client.post(
-            "/api/streams/quiet/events",
-            content=bytes(body),
-            headers={**AUTH, "Content-Type": ARROW},
-        )
-        assert told.status_code in (200, 409, 422), told.text
-
 
 # --- pages --------------------------------------------------------------------------------------
 
@@ -385,6 +70,59 @@ def test_answers_that_are_cut_say_how_much_there_is(place: Place) -> None:
         assert told["results"]["truncated"] is True
         assert told["results"]["total"] == len(place.made.results)
         client.delete(f"/api/marks/{told['mark']}", headers=AUTH)
+
+
+def test_pages_of_where_results_came_from(client: TestClient, place: Place) -> None:
+    """Whatever is cut can be gone on with, in both forms, and ends."""
+    body = {"source": "reports", "where": "speed >= 0", "reason": "all"}
+    number = client.post("/api/marks", json=body, headers=AUTH).json()["mark"]
+    results = sorted(place.made.results)[:6]
+    records = sorted({record for one in results for record in place.made.results[one][1]})[:6]
+    several = "&".join(f"result_id={one}" for one in results)
+    of_records = "&".join(f"id={one}" for one in records)
+    for path in (
+        f"/api/backward?sink=stopped&{several}",
+        f"/api/backward?sink=stopped&result_id={results[0]}",
+        f"/api/forward?source=reports&{of_records}",
+        f"/api/forward?source=reports&id={records[0]}",
+        "/api/marked?",
+    ):
+        whole = client.get(path).json()
+        assert (whole["truncated"], whole["next"]) == (False, None)
+        assert whole["rows"], path
+        for accept in ({}, {"Accept": ARROW}):
+            found: list[dict[str, Any]] = []
+            after: str | None = None
+            for _ in range(len(whole["rows"])):
+                asked = {**({"after": after} if after else {}), "limit": "3"}
+                told = client.get(f"{path}&{urlencode(asked)}", headers=accept)
+                assert told.status_code == 200, told.text
+                if accept:
+                    found += arrow(told).to_pylist()
+                    after = told.headers.get("x-headwater-next")
+                else:
+                    found += told.json()["rows"]
+                    after = told.json()["next"]
+                if after is None:
+                    break
+            ids = ("result_id", "id", "source", "sink", "mark")
+            pages = [[str(row.get(name)) for name in ids] for row in found]
+            assert pages == [[str(row.get(name)) for name in ids] for row in whole["rows"]]
+        for wrong in ("x", "[]", '["a", "b"]', "[1, 2]", "[null, null]", '{"a": 1}', "[[1], {}]"):
+            told = client.get(f"{path}&{urlencode({'after': wrong})}")
+            assert told.status_code == 422, (path, wrong)
+    client.delete(f"/api/marks/{number}", headers=AUTH)
+
+
+def test_an_export_has_a_limit(place: Place) -> None:
+    with support.client(place.service(limits=few(export=20_000))) as client:
+        told = client.get("/api/export?format=prov-json")
+        assert (told.status_code, told.json()["kind"]) == (413, "TooLarge")
+        assert "export fewer results" in told.json()["error"]
+        one = next(iter(place.made.results))
+        told = client.get(f"/api/export?format=prov-json&sink=stopped&result_id={one}")
+        assert told.status_code == 200, told.text
+        assert told.json()["entity"]
 
 
 def test_the_graph_is_cut(place: Place) -> None:

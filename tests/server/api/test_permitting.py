@@ -10,7 +10,14 @@ import pytest
 from fastapi.testclient import TestClient
 
 from headwater.compose import Composition, CompositionError
-from headwater.server.permitting import is_inside, is_under, refusals, require_permitted, unsafe
+from headwater.server.permitting import (
+    is_among,
+    is_inside,
+    is_under,
+    refusals,
+    require_permitted,
+    unsafe,
+)
 from headwater.server.settings import Settings
 from tests.server.api import support
 from tests.server.api.support import AUTH, SCHEMA, Place
@@ -100,7 +107,7 @@ OUTSIDE = [
     "~/x",
     "/proc/self/environ",
 ]
-INSIDE = ["{root}", "{root}/", "{root}/in", "{root}/in/*", "{root}/in/a?.parquet", "{root}/none"]
+INSIDE = ["{root}/in", "{root}/in/", "{root}/in/*", "{root}/in/a?.parquet", "{root}/none"]
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
@@ -118,6 +125,27 @@ def test_files_inside(root: Path, path: str) -> None:
     place = json.dumps(path.format(root=root))
     text = flow(f'x: {{source: {{format: parquet, path: {place}, schema: "n bigint"}}}}')
     assert refused(text, roots=(root,)) == []
+
+
+def test_links_below_a_path(root: Path) -> None:
+    """Spark reads what the links in a folder lead to, so all of them must stay inside."""
+    text = flow(f'x: {{source: {{format: parquet, path: "{root}", schema: "n bigint"}}}}')
+    (told,) = refused(text, roots=(root,))
+    assert f"has a link in it that leads elsewhere ({root}/link)" in told
+    (root / "link").unlink()
+    assert refused(text, roots=(root,)) == []
+    (root / "in" / "again").symlink_to(root)
+    (root / "in" / "file").symlink_to(root.parent / "secret" / "x.parquet")
+    (told,) = refused(text, roots=(root,))
+    assert f"({root}/in/file)" in told
+    (told,) = refused(text.replace(f'"{root}"', f'"{root}/i*"'), roots=(root,))
+    assert f"({root}/in/file)" in told
+    (root / "in" / "file").unlink()
+    assert refused(text, roots=(root,)) == []
+    (root.parent / "rooted" / "day=1").symlink_to(root.parent / "secret")
+    (root / "in" / "more").symlink_to(root.parent / "rooted")
+    (told,) = refused(text, roots=(root, root.parent / "rooted"))
+    assert told.endswith("rooted/day=1); take it away")
 
 
 def test_relative_paths_are_of_the_service(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,6 +234,29 @@ def test_a_query_s_webhook_must_be_allowed(client: TestClient) -> None:
     told = client.post("/api/queries", json=body, headers=AUTH)
     assert told.status_code == 422
     assert "--allow-url" in told.text
+
+
+MAIL = "x: {{sink: {{from: nums, alert: {{email: {to}}}}}}}"
+
+
+def test_mail_goes_to_allowed_addresses_alone(client: TestClient) -> None:
+    text = flow(MAIL.format(to="everybody@example.org"))
+    told = client.post("/api/flows", json={"text": text}, headers=AUTH)
+    assert told.status_code == 422
+    assert "--allow-mail" in told.text
+    allowed = ("ops@example.org", "@team.example")
+    for to in ("ops@example.org", "OPS@Example.org", "[ops@example.org, any.one@team.example]"):
+        assert refused(flow(MAIL.format(to=to)), allow_mail=allowed) == []
+    for to in (
+        "dev@example.org",
+        "xops@example.org",
+        "ops@example.org.evil",
+        "a@sub.team.example",
+        "[ops@example.org, a@evil.example]",
+    ):
+        assert len(refused(flow(MAIL.format(to=to)), allow_mail=allowed)) == 1, to
+    for several in ("a@evil.example,b@team.example", "<a@evil.example>@team.example", "a;@x"):
+        assert not is_among(several, "@team.example")
 
 
 # --- SQL ----------------------------------------------------------------------------------------
@@ -362,7 +413,7 @@ def test_texts_that_are_no_sql() -> None:
         "x: {static: {value: \"please select one, using 'this'\"}}",
         'y: {sink: {from: nums, stream: y, alert: {email: a@b.c, subject: "it\'s reflect()"}}}',
     )
-    assert refused(text) == []
+    assert refused(text, allow_mail=("a@b.c",)) == []
 
 
 def test_all_that_is_wrong_is_told_at_once(client: TestClient, place: Place) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from headwater.columns import quoted
 from headwater.errors import FlowError
@@ -68,6 +69,8 @@ def _within(node: Join, left: Frame, right: Frame, time_of: Callable[[str], str]
     if node.within is not None:
         one, two = time_of(first.target), time_of(second.target)
         two = two if two in other.columns else f"{second.name}_{two}"
+        _require_time(left, one, first)
+        _require_time(other, two, second)
         within = F.expr(f"interval {node.within}")
         conditions += [
             quoted(two) >= quoted(one) - within,
@@ -76,6 +79,15 @@ def _within(node: Join, left: Frame, right: Frame, time_of: Callable[[str], str]
     if node.where is not None:
         conditions.append(F.expr(node.where))
     return left.join(other, reduce(Column.__and__, conditions), _how(node)).drop(*added)
+
+
+def _require_time(frame: Frame, time: str, port: Port) -> None:
+    """Refuse windows as times: Spark admits one event time, and can't join within windows."""
+    if isinstance(frame.schema[time].dataType, StructType):
+        raise FlowError(
+            f"port {port.name!r} has windows for times, and within needs moments; give it a map "
+            f"with columns: {{{time}: window_time({time})}} first"
+        )
 
 
 def _how(node: Join) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headwater.compose.graph import Graph
-    from headwater.deploy.deployment import Unit
+    from headwater.deploy.making import Unit
     from headwater.deploy.records import UnitRecord
     from headwater.deploy.units.query import QueryUnit
 

@@ -10,7 +10,7 @@ from headwater.deploy.units.query import QueryUnit
 from headwater.runtimes.jobs.states import OVER
 
 if TYPE_CHECKING:
-    from headwater.deploy.deployment import Unit
+    from headwater.deploy.making import Unit
 
 
 def is_idle(unit: Unit) -> bool:

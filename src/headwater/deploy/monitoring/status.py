@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from headwater.compose.graph import Graph
-    from headwater.deploy.deployment import Unit
+    from headwater.deploy.making import Unit
     from headwater.deploy.monitoring.accounts import Account
     from headwater.deploy.records import UnitRecord
     from headwater.sustain import Forecast, Measured

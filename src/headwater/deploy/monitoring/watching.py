@@ -25,7 +25,8 @@ from headwater.sustain.flows import forecast_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from headwater.deploy.deployment import Deployment, Unit
+    from headwater.deploy.deployment import Deployment
+    from headwater.deploy.making import Unit
     from headwater.deploy.records import UnitRecord
     from headwater.streams.log import Log
     from headwater.sustain import Measured
@@ -267,7 +268,7 @@ class Watch:
 
     def _finishing(self, names: set[str]) -> dict[str, float]:
         """Jobs that are no longer in the flow and still do what they had taken, with how much."""
-        lines = list(self._deployment._lines.items())
+        lines = list(self._deployment.making.lines.items())
         gone = {node: line.queue.totals().length for node, line in lines if node not in names}
         return {node: length for node, length in gone.items() if length > 0}
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headwater.deploy.building.preparing import Built
-    from headwater.deploy.deployment import Unit
+    from headwater.deploy.making import Unit
     from headwater.deploy.records import Change, DeploymentFiles, InputRecord, UnitRecord
     from headwater.streams import Streams
 

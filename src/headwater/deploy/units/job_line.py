@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headwater.capture.start import open_writer
 from headwater.deploy.building.carried import EVENT_ID, EVENT_TIME, POSITION, Carried
 from headwater.errors import RunError
 from headwater.runtimes.jobs import JobQueue, JobRuntime
@@ -19,7 +21,8 @@ from headwater.store.batch import (
     SinkRegistration,
     SourceRegistration,
 )
-from headwater.store.embedded import EmbeddedWriter
+from headwater.store.lake.few import commit_few
+from headwater.store.lake.writer import LakeWriter
 from headwater.streams.declaration import Producer
 from headwater.streams.schema import parse
 from headwater.streams.sifting import sift
@@ -30,10 +33,8 @@ if TYPE_CHECKING:
 
     from headwater.deploy.records import UnitRecord
     from headwater.runtimes.jobs import Execution, Output
+    from headwater.store.embedded import EmbeddedWriter
     from headwater.streams import Streams
-
-_AT_ONCE = 1_000
-"""Events that are enqueued together."""
 
 
 class JobLine:
@@ -48,7 +49,7 @@ class JobLine:
             self.queue, on_finished=self._finished, on_failed=self._failed, session=session
         )
         self._records: dict[str, tuple[UnitRecord, Carried]] = {}
-        self._writer: EmbeddedWriter | None = None
+        self._writer: EmbeddedWriter | LakeWriter | None = None
         self._known: set[str] = set()
 
     def add(self, record: UnitRecord, given: Carried) -> None:
@@ -58,7 +59,7 @@ class JobLine:
     def start(self) -> None:
         """Begin to work on what is in the queue."""
         if self._writer is None:
-            self._writer = EmbeddedWriter.open(self._store)
+            self._writer = open_writer(self._store)
             self.runtime.start()
 
     def stop(self) -> None:
@@ -134,29 +135,35 @@ class JobLine:
         query_id = f"jobs-{record.flow_name}"
         self._register(writer, record, given, query_id)
         sink = writer.catalog.sink(f"{record.flow_name}/{end}")
-        with writer.working("looking for results") as connection:
-            # Fetched to its end: a result that is left open keeps others from the connection.
-            ((there,),) = connection.execute(
-                f"SELECT count(*) FROM result_{sink.no} WHERE {ID} IN (SELECT unnest(?::BIGINT[]))",
-                [events[EVENT_ID].to_pylist()],
-            ).fetchall()
-        if there or not len(events):
-            return
         rows = events.rename_columns(
             [{EVENT_ID: ID, EVENT_TIME: TIME}.get(name, name) for name in events.column_names]
         )
         origin = pa.chunked_array([pa.array(came_from, pa.list_(pa.int64()))])
-        last = writer.last_batch(query_id)
-        writer.commit(
-            Batch(
+        with writer.batch() if isinstance(writer, LakeWriter) else nullcontext():
+            there = writer.query(
+                f"SELECT count(*) AS n FROM result_{sink.no} "
+                f"WHERE {ID} IN (SELECT unnest(?::BIGINT[]))",
+                [events[EVENT_ID].to_pylist()],
+            )
+            if there["n"][0].as_py() or not len(events):
+                return
+            last = writer.last_batch(query_id)
+            batch = Batch(
                 query_id=query_id,
                 batch=0 if last is None else last + 1,
                 results={end: ResultSet(rows, {record.inputs[0].node: origin})},
             )
-        )
+            if isinstance(writer, LakeWriter):
+                commit_few(writer, record.flow_name, batch)
+            else:
+                writer.commit(batch)
 
     def _register(
-        self, writer: EmbeddedWriter, record: UnitRecord, given: Carried, query_id: str
+        self,
+        writer: EmbeddedWriter | LakeWriter,
+        record: UnitRecord,
+        given: Carried,
+        query_id: str,
     ) -> None:
         """Have the store know a version of the job as it knows a flow."""
         if record.id in self._known:

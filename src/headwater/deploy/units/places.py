@@ -6,6 +6,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+from headwater.capture.checkpoint import UNREADABLE, damaged
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -21,15 +23,20 @@ class Places:
 
     def after(self, batch: int) -> dict[str, str]:
         """The last file of each stream, by the stream's name, that is in a batch or before it."""
+        offsets = self._checkpoint / "offsets" / str(batch)
         try:
-            lines = (self._checkpoint / "offsets" / str(batch)).read_text().splitlines()[2:]
+            _version, _watermark, *lines = offsets.read_text().splitlines()
+            numbers = {
+                source: int(json.loads(line)["logOffset"])
+                for source, line in enumerate(lines)
+                if line not in ("-", "")
+            }
         except FileNotFoundError:
             return {}
+        except UNREADABLE as error:
+            raise damaged(offsets) from error
         found = {}
-        for source, line in enumerate(lines):
-            if line in ("-", ""):
-                continue
-            number = int(json.loads(line)["logOffset"])
+        for source, number in numbers.items():
             file = self._file(source, number)
             if file is not None:
                 # …/inputs/<stream>/<number>.parquet
@@ -52,11 +59,19 @@ class Places:
         names = os.listdir(folder) if folder.is_dir() else []
         numbers = {int(n.removesuffix(".compact")): n for n in sorted(names) if n[0].isdigit()}
         for number in sorted(n for n in numbers if n > last):
-            for line in (folder / numbers[number]).read_text().splitlines()[1:]:
-                entry = json.loads(line)
-                at, path = int(entry["batchId"]), str(entry["path"])
+            for at, path in _entries(folder / numbers[number]):
                 if at > last:
                     known[at] = max(known.get(at, ""), path)
         self._read[source] = max((last, *numbers))
         for old in sorted(known)[:-1_000]:
             del known[old]
+
+
+def _entries(log: Path) -> list[tuple[int, str]]:
+    """The files that a source's log has, each with the source's own number of a batch."""
+    try:
+        _version, *lines = log.read_text().splitlines()
+        entries = [json.loads(line) for line in lines]
+        return [(int(entry["batchId"]), str(entry["path"])) for entry in entries]
+    except UNREADABLE as error:
+        raise damaged(log) from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from headwater.capture.checkpoint import Checkpoint
 from headwater.capture.choosing import choose
 from headwater.capture.run import Run
-from headwater.capture.start import start
+from headwater.capture.start import open_writer, start
 from headwater.deploy.monitoring.accounts import load
 from headwater.deploy.monitoring.counting import Counter
 from headwater.deploy.units.feeding import Feeder, latest_time
@@ -20,7 +20,7 @@ from headwater.flow.windows import microseconds
 from headwater.lineage import unit_listener
 from headwater.live.planning import planned
 from headwater.spark_errors import one_line
-from headwater.store.embedded import EmbeddedWriter
+from headwater.store.lake.place import is_lake
 from headwater.streams.errors import StreamError
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ class QueryUnit:
     @property
     def done(self) -> dict[str, int]:
         """How far into its streams its results go, of a batch that Spark has to repeat too."""
-        writer = EmbeddedWriter.open(self._store)
+        writer = open_writer(self._store)
         try:
             known = [f for f in writer.flows() if f["flow"] == self.record.flow_name]
             held = writer.last_batch(known[0]["query_id"]) if known else None
@@ -309,10 +309,12 @@ class QueryUnit:
                 self._streams.advance(stream, self.consumer, position)
 
 
-def can_be_live(flow: Flow, capture: str) -> bool:
-    """Whether a flow can keep a live graph; one that can't runs without."""
+def can_be_live(flow: Flow, capture: str, store: Path) -> bool:
+    """Whether a flow can keep a live graph in a store; one that can't runs without."""
+    by_driver = not is_lake(store)
     try:
-        planned(flow, choose(flow, capture, live=True), "tight", steps=False)
+        chosen = choose(flow, capture, live=True)
+        planned(flow, chosen, "tight", steps=False, by_driver=by_driver)
     except HeadwaterError:
         return False
     return True

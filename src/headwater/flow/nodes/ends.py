@@ -19,10 +19,11 @@ class Identity:
     """How a source's records get their ids.
 
     `column`: one integer column, as it is. `hash`: xxhash64 of the named columns. `content`:
-    xxhash64 of all columns. `position`: the file and the row in it.
+    xxhash64 of all columns. `position`: the file and the row in it. `offset`: a message's place in
+    its topics.
     """
 
-    how: Literal["column", "hash", "content", "position"]
+    how: Literal["column", "hash", "content", "position", "offset"]
     columns: tuple[str, ...]
 
 
@@ -48,7 +49,7 @@ class Source(Node):
         return self.step
 
     def describe(self) -> str:
-        where = f"{self.format} {self.path}" if self.path else "dataframe"
+        where = f"{self.format} {self.path}" if self.path else self.format or "dataframe"
         id_columns = ", ".join(self.identity.columns) or self.identity.how
         late = f", watermark {self.event_time} - {self.watermark}" if self.watermark else ""
         return f"{where}, id {id_columns}{late}"

@@ -128,15 +128,6 @@ def absolute(a: Any) -> Any:
     return a.copy_abs() if isinstance(a, Decimal) else abs(a)
 
 
-ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": add,
-    "-": subtract,
-    "*": multiply,
-    "/": divide,
-    "%": remainder,
-}
-
-
 # --- logic -----------------------------------------------------------------------------------
 
 

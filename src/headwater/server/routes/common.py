@@ -8,7 +8,7 @@ from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict
 
 from headwater.cli.values import parse_id
-from headwater.errors import HeadwaterError, PredicateError
+from headwater.errors import PredicateError
 from headwater.server.answers import ARROW
 
 
@@ -99,6 +99,10 @@ Ids = Annotated[
     list[str] | None,
     Query(max_length=1_000, description="Ids; repeat the parameter for several."),
 ]
+After = Annotated[
+    str | None,
+    Query(max_length=3_000, description="Go on after this place: the `next` of the page before."),
+]
 
 _BOUND = 1 << 63
 
@@ -131,9 +135,3 @@ def result_ids(texts: list[str]) -> Any:
     except ValueError as error:
         raise PredicateError(f"a result id is a whole number: {error}") from error
     return found[0] if len(found) == 1 else found
-
-
-def one_of(**given: object) -> None:
-    """Refuse all but exactly one way to say what is meant."""
-    if sum(value is not None for value in given.values()) != 1:
-        raise HeadwaterError(f"give exactly one of {', '.join(given)}")

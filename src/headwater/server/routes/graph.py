@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from headwater.query.live import live_flows
-from headwater.query.sampling import latest_flow, query_id_of
+from headwater.query.sampling import end_of, latest_flow, query_id_of, totals
 from headwater.server.answers import answer, as_json, table
 from headwater.server.board import with_unit
 from headwater.server.routes.common import ERRORS, TABLE, Moment, given_id
@@ -20,12 +20,14 @@ from headwater.server.sending import Event, EventStream, follow, last_id
 
 if TYPE_CHECKING:
     from headwater.query import Store
-    from headwater.query.sampling import Sample
+    from headwater.query.sampling import Sample, Totals
     from headwater.server.service import Service
 
 _LAST = 1 << 62
 LOOK = 0.5
 """Seconds between two looks for a new batch."""
+COUNTED = 500
+"""Changes after which all is counted anew, as the store may have forgotten some."""
 FlowOf = Annotated[
     str | None, Query(max_length=500, description="A flow of the store; the latest by default.")
 ]
@@ -80,7 +82,7 @@ def router(service: Service) -> APIRouter:
             query_id_of(store._reader, name)
             if begin is not None and begin.isascii() and begin.isdigit() and len(begin) < 19:
                 return name, int(begin)
-            return name, store.sample(name, limit=1).position
+            return name, end_of(store._reader, name)
 
         name, start = await work.query(where)
         return follow(service, request, _changes(service, name, start, min(limit, most)))
@@ -129,25 +131,35 @@ def _flows(store: Store) -> list[dict[str, Any]]:
 async def _changes(
     service: Service, flow: str, position: int, limit: int
 ) -> AsyncIterator[Event | None]:
+    whole, number = None, 0
     while True:
-        told = await service.work.query(partial(_next, service.store, flow, position, limit))
-        for change in told:
-            position = change["position"]
-            yield Event("change", change, str(position))
-        if not told:
+        known = whole if number % COUNTED else None
+        found = await service.work.query(
+            partial(_next, service.store, flow, position, limit, known)
+        )
+        if found is None:
             yield None
             await asyncio.sleep(LOOK)
+            continue
+        change, whole = found
+        position, number = change["position"], number + 1
+        yield Event("change", change, str(position))
 
 
-def _next(store: Store, flow: str, position: int, limit: int) -> list[dict[str, Any]]:
-    """What the batches after a position added; of many at once, as one change."""
+def _next(
+    store: Store, flow: str, position: int, limit: int, known: Totals | None
+) -> tuple[dict[str, Any], Totals] | None:
+    """What the batches after a position added, of many at once as one change; None for nothing.
+
+    And how much there is in all, counted on from what is `known`.
+    """
     query_id = query_id_of(store._reader, flow)
     rows = store._reader.query(
         "SELECT seq, batch, watermark FROM batches WHERE query_id = ? AND seq > ? ORDER BY seq",
         [query_id, position],
     ).to_pylist()
     if not rows:
-        return []
+        return None
     last = rows[-1]
     found = store.sample(flow, limit=limit, after=position, until=last["seq"])
     labels = store._reader.query(
@@ -156,8 +168,8 @@ def _next(store: Store, flow: str, position: int, limit: int) -> list[dict[str, 
         [flow, position, last["seq"], 4 * limit],
     )
     steps = {source.no for source in store._catalog.sources if source.is_step}
-    whole = store.sample(flow, limit=1)
-    return [
+    whole = known + found.totals if known else totals(store._edges, flow, last["seq"])
+    return (
         {
             "position": last["seq"],
             "flow": flow,
@@ -165,7 +177,7 @@ def _next(store: Store, flow: str, position: int, limit: int) -> list[dict[str, 
             "watermark": last["watermark"],
             "batches": len(rows),
             "counts": asdict(found.totals),
-            "totals": asdict(whole.totals),
+            "totals": asdict(whole),
             "vertices": as_json(found.vertices)["rows"],
             "edges": as_json(found.edges)["rows"],
             "labels": [
@@ -173,5 +185,6 @@ def _next(store: Store, flow: str, position: int, limit: int) -> list[dict[str, 
                 for row in as_json(labels)["rows"]
             ],
             "truncated": found.vertices.num_rows < found.totals.vertices,
-        }
-    ]
+        },
+        whole,
+    )

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
+from headwater.query.marks import one_of
 from headwater.server.answers import answer, part, table
 from headwater.server.conditions import checked
-from headwater.server.routes.common import ERRORS, TABLE, Body, Limit, given_id, one_of
+from headwater.server.routes.common import ERRORS, TABLE, After, Body, Limit, given_id
 
 if TYPE_CHECKING:
     from headwater.server.service import Service
@@ -72,10 +73,12 @@ def router(service: Service) -> APIRouter:
         request: Request,
         sink: Annotated[str | None, Query(max_length=500)] = None,
         limit: Limit = 1_000,
+        after: After = None,
     ) -> Response:
         """The results that hold a marked record."""
         rows = await work.query(lambda: service.store.marked(sink))
-        return table(request, rows, limit=min(limit, limits.rows))
+        most, keys = min(limit, limits.rows), ("sink", "result_id", "mark")
+        return table(request, rows, limit=most, keys=keys, since=after)
 
     @routes.post("/erasures")
     async def erase(body: Erasure) -> Response:

@@ -12,14 +12,15 @@ from pydantic import Field
 from starlette.background import BackgroundTask
 
 from headwater.errors import PredicateError
-from headwater.query import marks
-from headwater.query.store import entity_name
+from headwater.query import entity_name, marks
 from headwater.server.answers import answer, as_json, columns, part, table
+from headwater.server.bounded import bounded
 from headwater.server.conditions import checked
 from headwater.server.inventory import inventory
 from headwater.server.routes.common import (
     ERRORS,
     TABLE,
+    After,
     Body,
     Ids,
     Limit,
@@ -105,7 +106,7 @@ def router(service: Service) -> APIRouter:
             known = service.store._sink(sink)
             return {
                 "sink": known.name,
-                "qualified": f"{known.flow}/{known.name}",
+                "qualified": known.qualified,
                 "flow": known.flow,
                 "capture": known.capture,
                 "entity": entity_name(known.flow, known.name, number),
@@ -129,6 +130,7 @@ def router(service: Service) -> APIRouter:
         to: Maybe = None,
         columns: bool = True,
         limit: Limit = 1_000,
+        after: After = None,
     ) -> Response:
         """The source records of results, or the inputs of an entity."""
         _require_one(result_id, entity, "result_id")
@@ -141,7 +143,9 @@ def router(service: Service) -> APIRouter:
 
         lazily = to is not None or service.store.replays
         rows = await (work.spark(look) if lazily else work.query(look))
-        return table(request, rows, limit=min(limit, limits.rows))
+        keys = ("result_id",) * (len(result_id or ()) > 1) + ("source", "id")
+        keys = ("id", "job") if entity is not None else keys
+        return table(request, rows, limit=min(limit, limits.rows), keys=keys, since=after)
 
     @routes.get("/forward", responses=TABLE)
     async def forward(
@@ -152,6 +156,7 @@ def router(service: Service) -> APIRouter:
         steps: bool = False,
         sink: Maybe = None,
         limit: Limit = 1_000,
+        after: After = None,
     ) -> Response:
         """The results of records, or the outputs of an entity."""
         _require_one(id, entity, "id")
@@ -162,7 +167,9 @@ def router(service: Service) -> APIRouter:
             return service.store.forward(source, given_ids(id or []), sink=sink)
 
         rows = await (work.spark(look) if service.store.replays else work.query(look))
-        return table(request, rows, limit=min(limit, limits.rows))
+        keys = ("id",) * (len(id or ()) > 1) + ("sink", "result_id")
+        keys = ("id", "job") if entity is not None else keys
+        return table(request, rows, limit=min(limit, limits.rows), keys=keys, since=after)
 
     @routes.get("/record")
     async def record(source: Named, id: Annotated[str, Query(max_length=2_000)]) -> Response:
@@ -216,19 +223,20 @@ def router(service: Service) -> APIRouter:
         path = FilePath(folder.name) / f"provenance.{SUFFIX[format]}"
 
         def written() -> None:
-            service.replays.export(
-                path,
-                format=format,
-                sink=sink,
-                result_id=None if result_id is None else result_ids(result_id),
-                source=source,
-                id=None if id is None else given_ids(id),
-                entity=entity,
-                direction=direction,
-                where=checked(where),
-                since=since,
-                until=until,
-            )
+            with bounded(path, limits.export) as file:
+                service.replays.export(
+                    file,
+                    format=format,
+                    sink=sink,
+                    result_id=None if result_id is None else result_ids(result_id),
+                    source=source,
+                    id=None if id is None else given_ids(id),
+                    entity=entity,
+                    direction=direction,
+                    where=checked(where),
+                    since=since,
+                    until=until,
+                )
 
         try:
             await work.spark(written)
@@ -261,7 +269,7 @@ def _record(store: Store, source: str, id: Any) -> dict[str, Any]:
     held = marks.on(store._reader, known, number)
     return {
         "source": known.name,
-        "qualified": f"{known.flow}/{known.name}",
+        "qualified": known.qualified,
         "flow": known.flow,
         "id": str(number),
         "entity": store.entity(source, number),

@@ -20,6 +20,7 @@ from headwater.server.failures import Refused
 from headwater.server.routes.common import ERRORS, NAME, TABLE, Body, Limit, StreamName
 from headwater.server.sending import Event, EventStream, follow, last_id
 from headwater.server.service import PRODUCER
+from headwater.server.unpacking import unpacked, written_out
 from headwater.streams import StreamError
 from headwater.streams.json_events import fitted
 from headwater.streams.positions import Position
@@ -64,10 +65,7 @@ def router(service: Service) -> APIRouter:
     async def all_streams(intervals: Intervals = 30, interval: Interval = 1.0) -> Response:
         """Every stream as it is now."""
 
-        def look() -> list[dict[str, Any]]:
-            found = streams.describe_all(intervals=intervals, interval=interval)
-            return [described(service, each) for each in found]
-
+        look = partial(_all, service, intervals, interval)
         return answer({"streams": await work.look(look)})
 
     @routes.post("", status_code=201)
@@ -141,7 +139,8 @@ def router(service: Service) -> APIRouter:
         kind = request.headers.get("content-type", "application/json").split(";")[0].strip()
 
         def done() -> dict[str, Any]:
-            events = _events(body, kind, streams.declaration(stream).arrow, stream)
+            schema = streams.declaration(stream).arrow
+            events = _events(body, kind, schema, stream, service.settings.limits.unpacked)
             receipt = streams.publish(stream, events, key=key, producer=PRODUCER, consent=True)
             service.counts.publish(receipt.events)
             return {
@@ -203,11 +202,11 @@ def described(service: Service, told: Description) -> dict[str, Any]:
     return found
 
 
-def _events(body: bytes, kind: str, schema: pa.Schema, stream: str) -> pa.Table:
+def _events(body: bytes, kind: str, schema: pa.Schema, stream: str, most: int) -> pa.Table:
     """What was sent, as a table of the stream's columns; all of it, or an error."""
     try:
         if kind == ARROW:
-            return _arrow(body)
+            return _arrow(body, most)
         if kind in LINES:
             told = [json.loads(line) for line in body.splitlines() if line.strip()]
         elif kind == "application/json":
@@ -235,15 +234,21 @@ def _events(body: bytes, kind: str, schema: pa.Schema, stream: str) -> pa.Table:
     return rows
 
 
-def _arrow(body: bytes) -> pa.Table:
-    """Events as Arrow, looked through: what others made may point beyond its end."""
-    batches, count = [], 0
+def _arrow(body: bytes, most: int) -> pa.Table:
+    """Events as Arrow, looked through: what others made may point beyond its end, or swell."""
+    too_much = f"more than {most >> 20} MiB once it is unpacked; send it in pieces"
+    if unpacked(body) > most:
+        raise Refused(413, too_much, "TooLarge")
+    batches, count, size = [], 0, 0
     with pa.ipc.open_stream(io.BytesIO(body)) as stream:
         for batch in stream:
             count += batch.num_rows
             if count > MOST:
                 raise ValueError(f"more than {MOST:,} events at once")
             batch.validate(full=True)
+            size += written_out(batch)
+            if size > most:
+                raise Refused(413, too_much, "TooLarge")
             batches.append(batch)
         return pa.Table.from_batches(batches, stream.schema)
 
@@ -318,17 +323,17 @@ def _cut(batch: Batch, limit: int | None) -> tuple[pa.Table, Position]:
     return rows.slice(0, limit), Position.of(int(batch.start) + limit)
 
 
+def _all(service: Service, intervals: int, interval: float) -> list[dict[str, Any]]:
+    found = service.streams.describe_all(intervals=intervals, interval=interval)
+    return [described(service, each) for each in found]
+
+
 async def _descriptions(
     service: Service, intervals: int, interval: float
 ) -> AsyncIterator[Event | None]:
     last = None
     while True:
-
-        def look() -> list[dict[str, Any]]:
-            found = service.streams.describe_all(intervals=intervals, interval=interval)
-            return [described(service, each) for each in found]
-
-        told = await service.work.files(look)
+        told = await service.work.files(partial(_all, service, intervals, interval))
         yield Event("streams", {"streams": told}) if told != last else None
         last = told
         await asyncio.sleep(EVERY)

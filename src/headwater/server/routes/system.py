@@ -16,7 +16,7 @@ from headwater.deploy.monitoring.exporting import text as flow_metrics
 from headwater.errors import HeadwaterError
 from headwater.server.answers import answer
 from headwater.server.routes.common import ERRORS
-from headwater.sustain.metrics import sample
+from headwater.sustain.metrics import CONTENT_TYPE, sample
 
 if TYPE_CHECKING:
     from headwater.server.service import Service
@@ -49,7 +49,7 @@ def router(service: Service) -> APIRouter:
     async def metrics() -> Response:
         """Everything that is measured, for Prometheus."""
         text = await work.files(lambda: _metrics(service))
-        return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+        return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
     return routes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headwater.store.jobs.given import (
-    SPANS,
     Committed,
     Counts,
     Finished,
@@ -12,7 +11,6 @@ from headwater.store.jobs.given import (
 from headwater.store.jobs.writer import JobWriter
 
 __all__ = [
-    "SPANS",
     "Committed",
     "Counts",
     "Finished",

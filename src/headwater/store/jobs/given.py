@@ -6,24 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Strategy = Literal["grouping", "window", "watermark"]
 Keep = Literal["reduced", "full"]
-
-SPANS = pa.schema(
-    [
-        ("execution", pa.int64()),
-        ("function", pa.string()),
-        ("node", pa.string()),
-        ("first", pa.int64()),
-        ("last", pa.int64()),
-    ]
-)
-"""One row for each execution: the id of its activity, and when its first and last edge was told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from headwater.streams.binding import Binding
 
-_PROLOGUE = (b"<?xml", b"<!DOCTYPE")
 _LARGEST = 64 << 20
 """Bytes of a document: more are taken for one that never ends."""
 

@@ -76,12 +76,13 @@ export function opening({ flow, known, streams, params, app, choose, addStream }
     return `${location.origin}/compose?draft=${await packed(text)}`;
   }
 
-  /** What the address asks for, or what was left unfinished. */
+  /** What the address asks for, or what was left unfinished; not where somebody was faster and began something else. */
   async function begin() {
     await flows();
     const draft = left();
     const stream = params.get("stream");
     const given = params.get("draft") && (await unpacked(params.get("draft")).catch(() => app.toast("The link is not complete: its flow can't be read.", "error")));
+    if (flow.begun()) return null;
     if (given) return flow.open(given);
     const wanted = params.get("flow") ?? (stream ? null : draft?.flow ?? null);
     if (wanted) return open(wanted, draft?.flow === wanted && draft.edited ? draft.text : null);

@@ -37,11 +37,13 @@ export function session(changed) {
   let turn = 0;
   let ending = null;
   let checked = null;
+  let begun = false;
 
   /** All that undoing needs; a text that is still to be written is of an older document. */
   const snapshot = () => ({ text: state.text, document: state.document, unwritten: state.unwritten });
 
   function remember(key) {
+    begun = true;
     const now = Date.now();
     if (key !== null && key === last.key && now - last.at < ONE_EDIT) {
       last.at = now;
@@ -133,6 +135,7 @@ export function session(changed) {
     state,
     /** Another flow, or the same anew; without a text, one is written of the document. */
     open(text, document = emptyDocument()) {
+      begun = true;
       past = [];
       future = [];
       restored({ text: text ?? "", document, unwritten: text === null });
@@ -177,6 +180,8 @@ export function session(changed) {
       past.push(snapshot());
       restored(after);
     },
+    /** Whether something was opened or edited. */
+    begun: () => begun,
     canUndo: () => past.length > 0,
     canRedo: () => future.length > 0,
     recheck: () => check(),

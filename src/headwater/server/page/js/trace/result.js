@@ -69,7 +69,7 @@ async function behind({ graph, records, app, store, sink, name, id, signal }) {
     return;
   }
   const groups = grouped(told.rows);
-  const all = told.truncated ? `more than ${count(told.rows.length)} records` : many(told.rows.length, "record");
+  const all = many(told.truncated ? told.total : told.rows.length, "record");
   const lists = groups.map(([source, rows]) => ({ source, rows, total: rows.length }));
   const link = (source, record) => recordLink(sourceName(store, source, sink), record);
   const boxes = new Map();
@@ -81,7 +81,7 @@ async function behind({ graph, records, app, store, sink, name, id, signal }) {
   fill(graph,
     h("div", { class: "card-head" }, h("h2", null, "Where it came from"), h("span", { class: "badge" }, all)),
     told.rows.length ? drawn : h("p", { class: "muted" }, "No record is known to be behind it: its sink keeps no provenance (capture “none”), or it came of nothing."));
-  fill(records, h("div", { class: "card-head" }, h("h2", null, "Source records"), h("span", { class: "muted" }, told.truncated ? `the first ${count(told.rows.length)} are shown` : all)));
+  fill(records, h("div", { class: "card-head" }, h("h2", null, "Source records"), h("span", { class: "muted" }, told.truncated ? `the first ${count(told.rows.length)} of ${count(told.total)} are shown` : all)));
   for (const one of lists) {
     const box = sourceTable(one, told.columns, store, sink, link);
     boxes.set(one.source, box);

@@ -3,6 +3,7 @@
 
 import { h, fill } from "../dom.js";
 import { count, value } from "../format.js";
+import { failure } from "../parts/empty.js";
 import { isId } from "../parts/table.js";
 
 // Controls but tab and newline, marks of zero width, and what changes the direction of text. Joiners stay: scripts need them.
@@ -66,4 +67,29 @@ export function waiting(text, stop) {
   }, 500);
   return h("div", { class: "waiting" }, h("span", { class: "loading", role: "status" }, text), clock,
     stop && h("button", { class: "button small", type: "button", onclick: stop }, "Stop waiting"));
+}
+
+/**
+ * Asks for something that takes seconds, as often as the button is pressed: `ask(signal)` gives what `place` shows.
+ * Gives the function that asks at once.
+ */
+export function asking({ button, place, words, ask, started, signal }) {
+  async function run() {
+    started();
+    const ending = new AbortController();
+    const stop = () => ending.abort();
+    signal.addEventListener("abort", stop);
+    button.disabled = true;
+    fill(place, waiting(words, stop));
+    try {
+      fill(place, await ask(ending.signal));
+    } catch (error) {
+      fill(place, error.name === "AbortError" ? h("p", { class: "muted" }, "Stopped waiting; the service may still finish it.") : failure(error, run));
+    } finally {
+      button.disabled = false;
+      signal.removeEventListener("abort", stop);
+    }
+  }
+  button.addEventListener("click", run);
+  return run;
 }

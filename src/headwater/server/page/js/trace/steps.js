@@ -1,41 +1,30 @@
 // How a result was computed: the flow runs again over its records alone, and every step's rows are shown, from the result
 // back to the sources.
 
-import { h, s, fill } from "../dom.js";
+import { h, s } from "../dom.js";
 import { post } from "../api.js";
 import { count, many } from "../format.js";
-import { failure } from "../parts/empty.js";
 import { table } from "../parts/table.js";
-import { cellOf, columns, cut, visible, waiting } from "./shown.js";
+import { asking, cellOf, columns, cut, visible } from "./shown.js";
 
 const FEW = 40;
 
 /** The card with its button; `again` runs it at once. */
 export function stepwise({ sink, id, again, started, signal }) {
   const place = h("div", { class: "replayed" });
-  const button = h("button", { class: "button primary", type: "button", onclick: () => run() }, "Compute it again, step by step");
+  const button = h("button", { class: "button primary", type: "button" }, "Compute it again, step by step");
   const card = h("section", { class: "card" },
     h("div", { class: "card-head" }, h("h2", null, "Step by step"), h("span", { class: "end" }, button)),
     h("p", { class: "muted" }, "The flow runs once more over its records alone: what comes out is compared with what was delivered, and the rows of each step are shown. It takes some seconds."),
     place);
 
-  async function run() {
-    started();
-    const ending = new AbortController();
-    const stop = () => ending.abort();
-    signal.addEventListener("abort", stop);
-    button.disabled = true;
-    fill(place, waiting("Computing it again…", stop));
-    try {
-      const told = await post("/replay", { sink, result_id: id, steps: true }, { signal: ending.signal });
-      fill(place, verdict(told), told.steps?.length ? layers(whole(told, sink)) : null);
-    } catch (error) {
-      fill(place, error.name === "AbortError" ? h("p", { class: "muted" }, "Stopped waiting; the service may still finish it.") : failure(error, run));
-    } finally {
-      button.disabled = false;
-      signal.removeEventListener("abort", stop);
-    }
-  }
+  const run = asking({
+    button, place, started, signal, words: "Computing it again…",
+    ask: async (ending) => {
+      const told = await post("/replay", { sink, result_id: id, steps: true }, { signal: ending });
+      return [verdict(told), told.steps?.length ? layers(whole(told, sink)) : null];
+    },
+  });
   if (again) run();
   return card;
 }

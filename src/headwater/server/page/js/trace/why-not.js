@@ -1,11 +1,10 @@
 // What became of a record on its way to each sink, in words.
 
-import { h, fill } from "../dom.js";
+import { h } from "../dom.js";
 import { get } from "../api.js";
 import { many, time } from "../format.js";
-import { failure } from "../parts/empty.js";
 import { recordLink, resultLink } from "./places.js";
-import { cut, facts, visible, waiting } from "./shown.js";
+import { asking, cut, facts, visible } from "./shown.js";
 
 // Kind: colour, the shape that goes with it, and a sentence.
 const KINDS = {
@@ -24,29 +23,19 @@ const CHANGES = ["open", "unread"];
 /** The card with its button; `again` asks at once. */
 export function whyNot({ source, id, flow, store, reached, again, started, signal }) {
   const place = h("div", { class: "fates" });
-  const button = h("button", { class: `button${reached ? "" : " primary"}`, type: "button", onclick: () => run() }, reached ? "What became of it on the way" : "Why is it in no result?");
+  const button = h("button", { class: `button${reached ? "" : " primary"}`, type: "button" }, reached ? "What became of it on the way" : "Why is it in no result?");
   const card = h("section", { class: "card" },
     h("div", { class: "card-head" }, h("h2", null, reached ? "What else became of it" : "Why not"), h("span", { class: "end" }, button)),
     h("p", { class: "muted" }, "The flow runs once more over the records around it, and each end that it met is told: a filter, a closed window, a missing partner. It takes some seconds."),
     place);
 
-  async function run() {
-    started();
-    const ending = new AbortController();
-    const stop = () => ending.abort();
-    signal.addEventListener("abort", stop);
-    button.disabled = true;
-    fill(place, waiting("Following it through the flow…", stop));
-    try {
-      const told = await get("/why-not", { source, id }, { signal: ending.signal });
-      fill(place, told.rows.length ? perSink(told.rows, { source, flow, store }) : h("p", { class: "muted" }, "No captured sink is below its source."));
-    } catch (error) {
-      fill(place, error.name === "AbortError" ? h("p", { class: "muted" }, "Stopped waiting; the service may still finish it.") : failure(error, run));
-    } finally {
-      button.disabled = false;
-      signal.removeEventListener("abort", stop);
-    }
-  }
+  const run = asking({
+    button, place, started, signal, words: "Following it through the flow…",
+    ask: async (ending) => {
+      const told = await get("/why-not", { source, id }, { signal: ending });
+      return told.rows.length ? perSink(told.rows, { source, flow, store }) : h("p", { class: "muted" }, "No captured sink is below its source.");
+    },
+  });
   if (again) run();
   return card;
 }
