@@ -30,7 +30,9 @@ from headwater.store import schema
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+OPERATORS = [DOCS / "operators.md", *sorted((DOCS / "operators").glob("*.md"))]
+"""The overview, and a page for each operator."""
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^(<!-- run -->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -76,9 +78,21 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{link}: no such heading"
 
 
-def test_every_page_is_on_the_index() -> None:
-    linked = {(DOCS / link).resolve() for link in LINK.findall((DOCS / "index.md").read_text())}
-    assert set(DOCS.glob("*.md")) - {DOCS / "index.md"} <= linked
+def test_every_page_can_be_reached_from_the_index() -> None:
+    """Those of this folder by one link, those below it from any page that can be reached."""
+
+    def linked(page: Path) -> set[Path]:
+        links = (link.partition("#")[0] for link in LINK.findall(prose(page)))
+        targets = {(page.parent / link).resolve() for link in links if link.endswith(".md")}
+        return {target for target in targets if DOCS in target.parents}
+
+    index = DOCS / "index.md"
+    assert set(DOCS.glob("*.md")) - {index} <= linked(index)
+    reached, new = set[Path](), {index}
+    while new:
+        reached |= new
+        new = {target for page in new for target in linked(page)} - reached
+    assert set(DOCS.rglob("*.md")) <= reached
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -162,9 +176,10 @@ def test_the_other_python_blocks_are_python(page: Path) -> None:
 # --- tables -----------------------------------------------------------------------------------
 
 
-def test_the_table_of_operators_and_captures_is_current() -> None:
-    page = (DOCS / "operators.md").read_text()
-    assert page == support.updated(page), "run python -m headwater.lowering.support on the page"
+@pytest.mark.parametrize("page", OPERATORS, ids=name)
+def test_the_tables_of_operators_and_captures_are_current(page: Path) -> None:
+    text = page.read_text()
+    assert text == support.updated(text), "run python -m headwater.lowering.support docs"
 
 
 def test_the_parameters_of_start_are_listed() -> None:
@@ -287,10 +302,11 @@ def templates() -> list[re.Pattern[str]]:
 def test_the_quoted_errors_are_what_the_code_says() -> None:
     quoted = [
         line
-        for _, language, text in blocks(DOCS / "failures.md")
+        for page in (DOCS / "failures.md", *OPERATORS)
+        for _, language, text in blocks(page)
         if language == "text"
         for line in text.splitlines()
     ]
-    assert len(quoted) > 30
+    assert len(quoted) > 80
     wrong = [line for line in quoted if not any(p.fullmatch(line) for p in templates())]
     assert wrong == []
