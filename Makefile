@@ -4,7 +4,7 @@
 SHELL := bash
 BIN := .venv/bin
 
-.PHONY: help setup demo test test-all lint bench requirements clean
+.PHONY: help setup demo test test-all lint docs bench dist verify soak requirements clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,7 +15,7 @@ setup: ## Make .venv ready: pinned requirements, Headwater itself, Java
 demo: setup ## Run a traffic stream, trace one alert to its reports and back, open a page on it
 	@$(BIN)/headwater demo
 
-test: setup ## Lint, types and tests with coverage (minutes)
+test: setup ## Lint, types and tests (minutes)
 	@scripts/test
 
 test-all: setup ## The same with the long parts in full (the gate for finished work)
@@ -24,8 +24,20 @@ test-all: setup ## The same with the long parts in full (the gate for finished w
 lint: setup ## Lint, format check and types only
 	@scripts/lint
 
+docs: setup ## Build the documentation's site into build/site
+	@scripts/docs
+
 bench: setup ## Measure what capturing provenance costs
 	@$(BIN)/headwater bench capture
+
+dist: setup ## Build the wheel and the source distribution into dist/
+	@scripts/dist
+
+verify: ## From a clean clone: make demo, make test, and the wheel in an environment of its own
+	@scripts/verify
+
+soak: setup ## Everything at once for MINUTES=30, with faults (SEED=1), and check all of it
+	@scripts/soak
 
 requirements: setup ## Compile requirements/*.txt anew from pyproject.toml and requirements/*.in
 	@scripts/requirements

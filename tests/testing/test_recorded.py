@@ -77,3 +77,10 @@ def test_places_are_the_files_time_and_row_or_the_id(tmp_path: Path) -> None:
     by_content = replace(source(), format="csv", identity=nodes.Identity("content", ()))
     with pytest.raises(InterpreterError, match="has no places"):
         arrival_places(by_content, early, rows)
+
+
+def test_a_checkpoint_without_a_batch(tmp_path: Path) -> None:
+    for name in ("offsets", "commits", "sources/0"):
+        (tmp_path / name).mkdir(parents=True)
+    found = read_checkpoint(tmp_path)
+    assert (found.files, found.watermarks) == ([], [])
