@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import MASTER, full
+from tests.support import MASTER, full, jvm
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +25,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 os.environ["TZ"] = "UTC"
+jvm.quicken()
 
 
 LONGEST = (
