@@ -10,7 +10,7 @@ import headwater as hw
 from headwater.capture.choosing import refusal
 from headwater.lowering.identity import file_positions
 from tests.random_flows.comparing import compare
-from tests.random_flows.running import Capture, feeding, recorded_input, store_of, stored
+from tests.random_flows.running import Actual, Capture, feeding, recorded_input, store_of, stored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ def problems(
     for name, sink in flow.sinks.items():
         if chosen[name] == "none":
             continue
-        rules = [chosen[name]]
+        rules, of_intervals = [chosen[name]], list[Actual]()
         if chosen[name] == "intervals" and refusal(flow, sink, "ancestors") is None:
             # What is carried for intervals is more than ancestor functions need: ask them as well.
             rules.append("ancestors")
@@ -74,23 +74,31 @@ def problems(
             except hw.HeadwaterError as error:
                 found.append(f"{name} by {rule}: {error}")
                 continue
+            if rule == "intervals":
+                of_intervals = actual
             difference = compare(sink, given, actual)
             if difference.text:
                 marks = list(given.watermarks)
                 found.append(f"{name} by {rule}:\n{difference.text}\nwatermarks {marks}")
         if chosen[name] == "intervals" and not found:
-            found += uncovered(place, name, data, excess)
+            found += uncovered(place, name, of_intervals, data, excess)
     return found
 
 
-def uncovered(place: Path, sink: str, data: tuple[SourceData, ...], excess: Excess) -> list[str]:
+def uncovered(
+    place: Path,
+    sink: str,
+    results: list[Actual],
+    data: tuple[SourceData, ...],
+    excess: Excess,
+) -> list[str]:
     """Records of a result that its intervals do not cover; counts what they cover beyond."""
     positions = {source.name: _positions(source) for source in data}
     store = hw.open(store_of(place))
-    edges = store.backward(sink, store.results(sink)["result_id"].to_pylist(), columns=False)
     sets: dict[tuple[int, str], set[int]] = defaultdict(set)
-    for row in edges.to_pylist():
-        sets[row["result_id"], row["source"]].add(row["id"])
+    for each in results:
+        for source, record in each.provenance:
+            sets[each.result_id, source].add(record)
     spans = store._reader.query(
         "SELECT s.result_id, n.name AS source, s.low, s.high FROM spans s "
         "JOIN sources n USING (source_no) JOIN sinks k USING (sink_no) WHERE k.name = ?",

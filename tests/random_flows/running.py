@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -48,6 +48,7 @@ class Actual:
     values: tuple[Any, ...]
     event_time: Any
     provenance: frozenset[tuple[str, int]]
+    result_id: int = field(default=0, compare=False)
 
 
 _AT_FIRST = on_lakes()
@@ -225,7 +226,12 @@ def stored(place: Path, sink: str, *, traced: bool, rule: str | None = None) -> 
             assert pair not in provenance[row["result_id"]], f"sink {sink}: {pair} is there twice"
             provenance[row["result_id"]].add(pair)
     return [
-        Actual(plain(list(row.values())[2:]), plain(row["event_time"]), frozenset(provenance[id_]))
+        Actual(
+            plain(list(row.values())[2:]),
+            plain(row["event_time"]),
+            frozenset(provenance[id_]),
+            id_,
+        )
         for id_, row in zip(ids, _dicts(table), strict=True)
     ]
 
