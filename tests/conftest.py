@@ -67,6 +67,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.driver.extraJavaOptions",
             f"-Dderby.system.home={home} -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
         )
+        .config("spark.executor.extraJavaOptions", jvm.LIGHT)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
@@ -96,13 +97,14 @@ def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
         spark.conf.unset(name)
 
 
-UNCOMPILED = ("live", "examples", "operators", "replay", "lake", "docs")
+UNCOMPILED = ("live", "examples", "operators", "replay", "lake", "docs", "query")
 """Folders whose tests are about what comes out of many small plans, not about how they run."""
 
 
 @pytest.fixture(autouse=True)
 def _quickly(request: pytest.FixtureRequest) -> None:
-    if request.path.parent.name in UNCOMPILED and request.node.get_closest_marker("spark"):
+    uses = "spark" in request.fixturenames or request.node.get_closest_marker("spark")
+    if request.path.parent.name in UNCOMPILED and uses:
         request.getfixturevalue("interpreted")
 
 
