@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import sys
 from contextlib import contextmanager
@@ -49,6 +50,8 @@ def require_own(spark: SparkSession) -> SparkSession:
 def adopt_or_start() -> SparkSession:
     """The active session, or a local one."""
     let_go_at_exit()
+    # Spark would print the whole plan as JSON above the one line that a wrong column's error is.
+    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
     active = SparkSession.getActiveSession()
     if active is not None:
         return active

@@ -91,7 +91,9 @@ def test_a_record_without_result(headwater, store: Path, demo: Path) -> None:
     driving = int(reports[reports.speed > 0].tid.iloc[0])
     (row,) = headwater("forward", store, "reports", driving, "--json").json
     assert row["result_id"] is None
-    assert "0 results" in headwater("forward", store, "reports", driving).out
+    said = headwater("forward", store, "reports", driving).out
+    assert "headwater why-not" in said
+    assert "yes" not in said
 
 
 @pytest.mark.parametrize(

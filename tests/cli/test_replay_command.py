@@ -35,6 +35,8 @@ def test_a_result_is_the_same_again(headwater, either: Path) -> None:
     assert done.json["differences"] == {}
     said = headwater("replay", either, "stopped", alert["result_id"]).out
     assert "the same as stored, from 4 records alone" in said
+    assert "window = 2" in said
+    assert "datetime" not in said
 
 
 def test_the_steps_on_the_way(headwater, lazy: Path) -> None:

@@ -49,7 +49,9 @@ def test_the_public_names_are_fixed() -> None:
     ("settings", "says"),
     [
         ({"path": "nowhere"}, "source 'a' at test_flow.py:.*: there is no 'nowhere'"),
+        ({"path": "nowhere", "stream": False}, "there is no 'nowhere' in /.*; check path="),
         ({"path": None}, "files need path="),
+        ({"format": "cvs"}, r"Spark has no format 'cvs'; did you mean 'csv'\?$"),
         ({"path": __file__}, "test_flow.py' is one file, .* or stream=False to read it once"),
         ({"event_time": "when"}, "no column 'when' for event_time=; the schema has id, ts, k, v"),
         ({"event_time": "v"}, "event_time column 'v' is int, not timestamp"),

@@ -117,6 +117,8 @@ def test_the_user_s_own_ids(tmp_path: Path) -> None:
         writer.commit(batch(0, stopped((7, 10, "a", 1, [anna]))))
         for asked in (anna, ("anna", 1)):
             assert rows(store.forward("reports", asked), "result_id") == [(7,)]
+        with pytest.raises(UnknownId, match=r"no record with the id \('bert', 1\)"):
+            store.forward("reports", ("bert", 1))
         assert rows(store.forward("reports", [("anna", 1), ("bert", 1)]), "id", "result_id") == [
             (anna, 7)
         ]

@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater import store as stores
+from headwater.capture.files import file_key
 from headwater.errors import IdCollision, StoreError, UnknownId
 from headwater.query import Store
 from headwater.store import EmbeddedWriter
@@ -111,6 +112,19 @@ def test_parquet_by_position(data: Path, opened: Opened) -> None:
     assert store.forward("reports", ("a.parquet", 0))["result_id"].to_pylist() == [None]
     with pytest.raises(UnknownId):
         store.forward("reports", ("a.parquet", 2))
+
+
+def test_parquet_by_position_in_files_that_the_store_was_not_told_of(
+    data: Path, opened: Opened
+) -> None:
+    """As after a run that carried no ids, and whose ids come from a replay."""
+    two_files(data)
+    key = file_key(f"file:{data}/b.parquet")
+    store = opened([key << 32 | 1], id=BY_PLACE)
+    assert rows(store.backward("stopped", 7), "id", "name") == [(key << 32 | 1, "anna")]
+    (data / "b.parquet").unlink()
+    with pytest.raises(StoreError, match="1 record .* is no longer in .*; put its file back"):
+        store.backward("stopped", 7)
 
 
 def test_many_ids_at_once(data: Path, opened: Opened) -> None:

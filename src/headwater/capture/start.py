@@ -83,7 +83,10 @@ def start(
         if outputs.df.isStreaming:
             _check_for_streaming(outputs.df)
     except AnalysisException as error:
-        raise FlowError(f"flow {flow.name!r}: {one_line(error)}") from error
+        hint = ""
+        if "without watermark" in str(error):
+            hint = "; give the source event_time= and watermark=, or stream=False to read it once"
+        raise FlowError(f"flow {flow.name!r}: {one_line(error)}{hint}") from error
     if (
         outputs.df.isStreaming
         and not checkpoint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -54,4 +55,10 @@ def forward(
     with hw.open(store) as opened, replaying(opened):
         table = opened.forward(source, ids)
     reached = table.num_rows - table.column("result_id").null_count
-    print_table(table, json, note=f"{reached} result{'' if reached == 1 else 's'}")
+    note = f"{reached} result{'' if reached == 1 else 's'}"
+    if not reached and len(id) == 1 and not json:
+        # A row that has nothing but its label would only look broken.
+        shown = shlex.join(["headwater", "why-not", str(store), source, id[0]])
+        more = {True: ", and none can come", False: ", but one may come"}
+        table, note = table.slice(0, 0), f"{note}{more.get(table['final'][0].as_py(), '')}; {shown}"
+    print_table(table, json, note=note)

@@ -12,6 +12,15 @@ from typing import Any, TextIO
 from headwater.cli.output import console
 
 
+def _count(number: int, name: str, ending: str = "s") -> str:
+    """A number of things.
+
+    >>> _count(1, "batch", "es"), _count(2000, "result")
+    ('1 batch', '2,000 results')
+    """
+    return f"{number:,} {name}{'' if number == 1 else ending}"
+
+
 class Totals:
     """What the batches so far add up to: an `on_batch` that counts."""
 
@@ -29,8 +38,10 @@ class Totals:
             self._changed(self)
 
     def __str__(self) -> str:
-        counts = [f"{self.results:,} results", f"{self.edges:,} edges"]
-        return " · ".join([f"{self.batches} batches", *counts])
+        counts = [_count(self.batches, "batch", "es"), _count(self.results, "result")]
+        if self.edges:  # A capture that replays keeps none, and traces all the same.
+            counts.append(_count(self.edges, "edge"))
+        return " · ".join(counts)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import typer
 from headwater.cli.output import Json, console, print_json, print_rich, rich_table
 from headwater.cli.results import Store
 from headwater.cli.spark import session
-from headwater.cli.values import json_rows, parse_ids
+from headwater.cli.values import json_rows, parse_ids, text
 
 if TYPE_CHECKING:
     from headwater.replay.result import ReplayedResult
@@ -63,7 +63,8 @@ def _print(replayed: ReplayedResult) -> None:
         return
     for name, value in replayed.row.items():
         differs = replayed.differences.get(name)
-        out.print(f"  {name} = {value}" + (f"   stored: {differs.stored}" if differs else ""))
+        stored = f"   stored: {text(differs.stored)}" if differs else ""
+        out.print(f"  {name} = {text(value)}{stored}", markup=False, highlight=False)
     if replayed.matches:
         out.print(f"the same as stored, from {records} alone")
     else:

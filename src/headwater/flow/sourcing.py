@@ -115,8 +115,11 @@ def _require_path(where: str, path: str | None, *, stream: bool) -> None:
             f"{where}: {path!r} is one file, and a stream is a folder that gets more; give the "
             "folder, or stream=False to read it once"
         )
-    if "://" not in path and not glob.glob(path):
+    if "://" in path or glob.glob(path):
+        return
+    if stream:
         raise FlowError(f"{where}: there is no {path!r}; make the directory before the flow starts")
+    raise FlowError(f"{where}: there is no {path!r} in {os.getcwd()}; check path=")
 
 
 def _require_columns(

@@ -6,16 +6,22 @@ import os
 from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.columns import identity_hash, quoted
+from headwater.errors import FlowError
 from headwater.flow.expressions import Expr
 from headwater.flow.kafka import Topics
+from headwater.flow.sourcing import FILE_FORMATS
 from headwater.lowering import groups, kafka, shapes
 from headwater.lowering.base import Lowering
 from headwater.lowering.functions import mapped, serviced
 from headwater.lowering.rows import flat_mapped
+from headwater.spark_errors import one_line
+from headwater.spelling import guess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,9 +146,15 @@ def read(spark: SparkSession, node: nodes.Source) -> DataFrame:
         return kafka.decoded(kafka.stream(spark, topics), topics).drop(*kafka.PLACE)
     reader = spark.readStream if node.streaming else spark.read
     assert node.format is not None
-    return (
-        reader.format(node.format).schema(node.schema).options(**dict(node.options)).load(node.path)
-    )
+    opened = reader.format(node.format).schema(node.schema).options(**dict(node.options))
+    try:
+        return opened.load(node.path)
+    except (PySparkException, Py4JJavaError) as error:
+        why = one_line(error)
+        if "DATA_SOURCE_NOT_FOUND" in str(error):
+            meant = guess(node.format, FILE_FORMATS, before="; ")
+            why = f"Spark has no format {node.format!r}{meant}"
+        raise FlowError(f"source {node.name!r} at {node.site}: {why}") from error
 
 
 def read_again(

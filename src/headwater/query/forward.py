@@ -38,11 +38,12 @@ def forward(
     selection: Selection,
     *,
     many: bool,
+    given: object = None,
 ) -> pa.Table:
     """The results of records: `sink`, `result_id`, `event_time`, `final`, then own columns.
 
     With `many`, a first column `id` says whose result each is. A record that reached no result has
-    one row without a result.
+    one row without a result. `given` is the id as the user wrote it, for messages.
     """
     names = ("id",) * many + ("sink", "result_id", "event_time", "final")
     own = Own(sinks, names)
@@ -61,8 +62,9 @@ def forward(
         rest = np.setdiff1d(idle, touched)
         known = np.union1d(touched, records.is_known(reader, source, rest) if len(rest) else rest)
         if not many and not len(known):
+            name = int(ids[0]) if given is None else given
             raise UnknownId(
-                f"source {source.name!r} has no record with the id {int(ids[0])}; "
+                f"source {source.name!r} has no record with the id {name!r}; "
                 "a record that reached no result is only known if the source keeps its records "
                 "or can be read again"
             )

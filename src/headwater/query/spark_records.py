@@ -69,6 +69,8 @@ def beside(
 def _by_position(spark: SparkSession, source: Source, query: Query) -> DataFrame:
     definition = source.definition
     files = query(f"SELECT path FROM files WHERE source_no = {source.no}")["path"].to_pylist()
+    if not files:  # a run that carried no ids told of none
+        files = reread.data_files(str(definition["path"]), definition.get("options") or {}) or []
     moment = definition.get("event_time")
     time = (F.lit(None) if moment is None else F.expr(str(moment))).cast("timestamp").alias(TIME)
     form = str(definition["schema"])

@@ -159,7 +159,10 @@ class Store(JobQueries, LiveQueries, MarkQueries, ExportQueries, ShowQueries, Co
             names = ", ".join(one.name for one in sinks)
             raise HeadwaterError(f"forward(where=...) needs sink=, one of: {names}")
         selection = Selection.of(None, where, since, until)
-        return forward.forward(self._edges, known, sinks, np.unique(asked), selection, many=many)
+        shown = None if many else values(id)[0]
+        return forward.forward(
+            self._edges, known, sinks, np.unique(asked), selection, many=many, given=shown
+        )
 
     def join(
         self,
@@ -216,7 +219,7 @@ class Store(JobQueries, LiveQueries, MarkQueries, ExportQueries, ShowQueries, Co
         self._refresh()
         below = tuple(one for one in self._catalog.sinks if one.flow == known.flow)
         sinks = below if sink is None else (self._sink(sink),)
-        return why_not.why_not(self._edges, known, sinks, asked)
+        return why_not.why_not(self._edges, known, sinks, asked, values(id)[0])
 
     def watch(
         self,

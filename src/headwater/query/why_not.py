@@ -65,8 +65,13 @@ class _Asked:
     runs: tuple[tuple[str, int], ...]
 
 
-def why_not(edges: Edges, source: Source, sinks: Sequence[Sink], id_: int) -> pa.Table:
-    """What became of a record: one row for each row that it was part of where that one ended."""
+def why_not(
+    edges: Edges, source: Source, sinks: Sequence[Sink], id_: int, given: object = None
+) -> pa.Table:
+    """What became of a record: one row for each row that it was part of where that one ended.
+
+    `given` is the id as the user wrote it, for messages.
+    """
     below = _below(edges, source, sinks)
     for sink, node in below:
         try:
@@ -74,7 +79,7 @@ def why_not(edges: Edges, source: Source, sinks: Sequence[Sink], id_: int) -> pa
         except UnsupportedError as error:
             hint = "; ask for another sink with sink=" if len(below) > 1 else ""
             raise UnsupportedError(f"{error}{hint}") from error
-    asked = _asked(edges, source, id_)
+    asked = _asked(edges, source, id_, id_ if given is None else given)
     rows = []
     for sink, node in below:
         steps = {above.step: above for above in node.upstream()}
@@ -133,10 +138,10 @@ def _require_again(sink: Sink, node: nodes.Sink) -> None:
             )
 
 
-def _asked(edges: Edges, source: Source, id_: int) -> _Asked:
+def _asked(edges: Edges, source: Source, id_: int, given: object) -> _Asked:
     found = records.found(edges.reader, source, np.array([id_], np.int64))
     if not found.num_rows:
-        raise UnknownId(f"source {source.name!r} has no record with the id {id_}")
+        raise UnknownId(f"source {source.name!r} has no record with the id {given!r}")
     moment = pc.cast(found[STORED_TIME], pa.int64())[0].as_py()
     own = found.select(source.schema.names).slice(0, 1).to_pylist()[0]
     runs = edges.reader.query(

@@ -108,23 +108,36 @@ def _by_column(source: Source, ids: Ids, files: Sequence[str]) -> pa.Table:
 
 def _by_position(source: Source, ids: Ids, query: Query) -> pa.Table:
     keys = ids >> 32
-    files = query(
-        "SELECT file_key, path FROM files WHERE source_no = ? "
-        "AND file_key IN (SELECT unnest(?::BIGINT[]))",
-        [source.no, np.unique(keys).tolist()],
-    )
     tables = []
-    for file in files.to_pylist():
-        path = local(file["path"])
+    for key, path in _numbered(source, {int(key) for key in keys}, query).items():
         if not os.path.exists(path):
             raise gone(source, path)
-        rows = ids[keys == file["file_key"]] & 0xFFFFFFFF
+        rows = ids[keys == key] & 0xFFFFFFFF
         table = _parquet(
             source, "read_parquet(?, file_row_number=true)", [path], "file_row_number", rows
         )
-        shifted = table[ID].to_numpy() + (file["file_key"] << 32)
+        shifted = table[ID].to_numpy() + (key << 32)
         tables.append(table.set_column(0, ID, pa.array(shifted)))
     return pa.concat_tables(tables) if tables else _schema(source).empty_table()
+
+
+def _numbered(source: Source, keys: set[int], query: Query) -> dict[int, str]:
+    """The files with these numbers; one that the store was not told of is looked for.
+
+    A run that carries no ids, as with `intervals` and `ancestors`, does not tell of any.
+    """
+    from headwater.capture.files import Files
+
+    known = query(
+        "SELECT file_key, path FROM files WHERE source_no = ? "
+        "AND file_key IN (SELECT unnest(?::BIGINT[]))",
+        [source.no, sorted(keys)],
+    )
+    files = {file["file_key"]: local(file["path"]) for file in known.to_pylist()}
+    if unknown := keys - files.keys():
+        path = local(str(source.definition["path"]))
+        files |= Files(source.name, path).numbered(unknown)
+    return files
 
 
 def _parquet(
