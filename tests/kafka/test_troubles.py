@@ -71,6 +71,30 @@ def test_bad_messages_become_dead_letters(topics: Topics, spark: SparkSession, p
     assert "not a JSON object of n:bigint" in reasons[bad[0][2]]
 
 
+def test_a_lake_killed_after_a_commit_keeps_no_letters_aside(
+    topics: Topics, interpreted: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = topics.make("aside", 1)
+    topics.send_raw(topic, [(0, b'{"n": 1}'), (0, b"{")])
+    flow = hw.Flow("aside", interpreted)
+    flow.sink("all", topics.source(flow, "reports", topic, schema="n bigint"))
+    store = f"delta:{topics.home / 'store'}"
+
+    def end(*_: object) -> None:
+        raise OSError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("headwater.capture.spread.unstage", end)
+        with pytest.raises(hw.RunError, match="killed"):
+            run(topics, flow, store)
+    aside = topics.home / "store" / "_headwater" / "letters"
+    assert list(aside.iterdir()), "there must be some for this to mean anything"
+    run(topics, flow, store)
+    assert not list(aside.iterdir())
+    (file,) = (topics.home / "store" / "dead_letters" / "aside" / "reports").iterdir()
+    assert len(file.read_text().splitlines()) == 1
+
+
 def test_a_flow_may_fail_at_a_bad_message(topics: Topics, spark: SparkSession) -> None:
     topic = topics.make("strict")
     topics.send_raw(topic, [(0, b"{")])

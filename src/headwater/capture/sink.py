@@ -31,6 +31,7 @@ from headwater.live.reading import read_times
 from headwater.lowering.identity import has_files
 from headwater.lowering.kafka import in_topics
 from headwater.store.batch import ID, TIME, Batch, Committed, ResultSet
+from headwater.store.lake.staging import unstage
 from headwater.store.lake.writer import LakeWriter
 from headwater.times import EPOCH, as_numbers, micros
 
@@ -154,12 +155,20 @@ class CaptureSink:
             try:
                 if self._writer.holds(self._query_id, batch):
                     df.write.format("noop").mode("append").save()
+                    self._tidy()
                     return
                 self._take(df, batch)
             except BaseException as error:
                 # Through Spark the error would come back as pages of text: keep the original.
                 self.fail(error)
                 raise
+
+    def _tidy(self) -> None:
+        """Remove what is left of a batch whose process was killed after the store had it."""
+        if isinstance(self._writer, LakeWriter):
+            seq = self._writer.last_seq(self._query_id)
+            assert seq is not None
+            unstage(self._writer.place, seq)
 
     def fail(self, error: BaseException) -> None:
         """Remember the first error; one that comes of stopping is none."""
