@@ -7,6 +7,7 @@ has the batch and Spark does not know yet.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -41,7 +42,7 @@ def generate(home: Path, sources: int, files: int, seed: int) -> None:
             for _ in range(chance.randint(4, 12)):
                 second = max(0, f * 10 + chance.choice([0, 3, 7, 9, -4, -8, -40]))
                 k, v = chance.randint(1, 3), chance.randint(0, 9)
-                rows.append((next(ids), T0 + timedelta(seconds=second), k, v, "s", [v]))
+                rows.append((next(ids), T0 + timedelta(seconds=second), k, v, "s", (v,)))
             rows += chance.sample(rows, k=min(len(rows), chance.randint(0, 1)))
             batches.append(tuple(rows))
         data = SourceData(name=f"s{s}", batches=tuple(batches), delay="5 seconds", declared=True)
@@ -57,16 +58,14 @@ def flow(spark: SparkSession, home: Path) -> hw.Flow:
         return made
     frames = [
         made.source(
-            name.name,
-            format="parquet",
-            path=str(name),
+            place.name,
             schema=SCHEMA,
             event_time="ts",
             watermark="5 seconds",
             id="id",
-            options={"maxFilesPerTrigger": "1"},
+            **_reading(place),
         )
-        for name in sorted(home.glob("s[0-9]"))
+        for place in sorted(home.glob("s[0-9]"))
     ]
     first, last = frames[0], frames[-1]
     if (home / IN_ORDER).exists():
@@ -81,6 +80,13 @@ def flow(spark: SparkSession, home: Path) -> hw.Flow:
         sessions = first.groupBy("k", F.session_window("ts", "12 seconds")).count()
         made.sink("sessions", sessions.filter("count > 2"))
     return made
+
+
+def _reading(place: Path) -> dict[str, Any]:
+    """How a source is read: a folder has its files, a file the options of its topic."""
+    if place.is_file():
+        return {"format": "kafka", "options": json.loads(place.read_text())}
+    return {"format": "parquet", "path": str(place), "options": {"maxFilesPerTrigger": "1"}}
 
 
 IN_ORDER = "in-order"
