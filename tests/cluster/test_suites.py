@@ -1,4 +1,4 @@
-"""The suites of one machine, once more: their session on two workers, their stores on lakes."""
+"""The suites of one machine, once more: on two workers, with lakes as stores, over topics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headwater.bench.cluster import cluster
-from tests.support import MASTER, STORE
+from tests.support import MASTER, SOURCES, STORE
 
 LONG = pytest.mark.long
 SUITES = (
@@ -22,20 +22,26 @@ SUITES = (
 
 
 @pytest.mark.parametrize(
-    ("suite", "workers", "store"),
+    ("suite", "workers", "store", "sources"),
     [
-        ("tests/operators/test_union.py", 2, "lake"),
+        ("tests/operators/test_union.py", 2, "lake", "files"),
+        ("tests/operators/test_union.py", 0, "file", "topics"),
         *(
-            pytest.param(suite, 2, store, marks=LONG)
+            pytest.param(suite, 2, store, "files", marks=LONG)
             for suite in SUITES
             for store in ("file", "lake")
         ),
-        *(pytest.param(suite, 0, "lake", marks=LONG) for suite in SUITES),
+        *(pytest.param(suite, 0, "lake", "files", marks=LONG) for suite in SUITES),
+        # Random flows and graphs over topics are in tests/kafka.
+        *(
+            pytest.param("tests/operators", 0, store, "topics", marks=LONG)
+            for store in ("file", "lake")
+        ),
     ],
 )
-def test_a_suite(suite: str, workers: int, store: str, tmp_path: Path) -> None:
+def test_a_suite(suite: str, workers: int, store: str, sources: str, tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster", workers) if workers else nullcontext() as made:
-        environment = {**os.environ, STORE: store}
+        environment = {**os.environ, STORE: store, SOURCES: sources}
         environment.pop("HEADWATER_TEST", None)
         if made is not None:
             environment[MASTER] = made.address

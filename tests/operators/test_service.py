@@ -119,7 +119,7 @@ def test_a_deterministic_function_is_traced_in_every_mode(flow: hw.Flow, lab: La
         ],
     }
     assert interpreted(flow, lab, 2) == told
-    assert choose(flow, "auto")["good"].mode == "ancestors"
+    assert choose(flow, "auto")["good"].mode == lab.taken("ancestors")
 
 
 def test_sinks_with_and_without_capture_share_the_calls(flow: hw.Flow, lab: Lab) -> None:

@@ -11,10 +11,18 @@ MASTER = "HEADWATER_TEST_MASTER"
 STORE = "HEADWATER_TEST_STORE"
 """The environment variable that, being `lake`, has the stores of tests be lakes."""
 
+SOURCES = "HEADWATER_TEST_SOURCES"
+"""The environment variable that, being `topics`, has the text tables of operators be topics."""
+
 
 def on_lakes() -> bool:
     """Whether stores are lakes wherever a test does not say."""
     return os.environ.get(STORE) == "lake"
+
+
+def on_topics() -> bool:
+    """Whether the text tables of operators are topics of a broker instead of files."""
+    return os.environ.get(SOURCES) == "topics"
 
 
 def full() -> bool:

@@ -14,14 +14,20 @@ from tests.support.streams import Lab, Told, _told
 def interpreted(flow: hw.Flow, lab: Lab, run: int) -> dict[str, Told]:
     """Each sink's rows with their sets, over the batches and watermarks of one of a lab's runs."""
     checkpoint = lab.home / f"store-{run}" / "checkpoints" / flow.name
+    given = _given(flow, lab, checkpoint)
+    return {name: _tell(interpret(sink, given)) for name, sink in flow.sinks.items()}
+
+
+def _given(flow: hw.Flow, lab: Lab, checkpoint: Path) -> Input:
+    if lab.tables is not None:
+        return lab.tables.recorded(checkpoint, flow.sources)
     recorded = read_checkpoint(checkpoint)
     files = {name: recorded.of(lab.home / name) for name in flow.sources}
     batches = [
         {name: [row for file in found[i] for row in _rows(file)] for name, found in files.items()}
         for i in range(len(recorded.watermarks))
     ]
-    given = Input(batches, recorded.watermarks, {})
-    return {name: _tell(interpret(sink, given)) for name, sink in flow.sinks.items()}
+    return Input(batches, recorded.watermarks, {})
 
 
 def _rows(path: Path) -> list[tuple[object, ...]]:

@@ -6,19 +6,21 @@ Times are seconds after `T0`, in the tables and in what is told.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructType, TimestampType
 
 import headwater as hw
 from headwater.capture.choosing import refusal
+from headwater.testing import Input
 from tests.support import full, on_lakes
 
 T0 = datetime(2025, 1, 1, tzinfo=UTC)
@@ -50,11 +52,16 @@ def _value(cell: str, data_type: Any) -> Any:
     return cell if data_type.simpleString() == "string" else int(cell)
 
 
+def _parsed(schema: str) -> StructType:
+    parsed = StructType.fromDDL(schema)
+    assert isinstance(parsed, StructType)
+    return parsed
+
+
 def write(folder: Path, schema: str, text: str) -> None:
     """One Parquet file for each batch, in the order in which Spark will read them."""
     folder.mkdir(parents=True, exist_ok=True)
-    parsed = StructType.fromDDL(schema)
-    assert isinstance(parsed, StructType)
+    parsed = _parsed(schema)
     already = len(list(folder.glob("*.parquet")))
     for number, rows in enumerate(parse(text, parsed), start=already):
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(parsed.fields)
@@ -65,31 +72,62 @@ def write(folder: Path, schema: str, text: str) -> None:
         os.utime(path, (1_700_000_000 + number,) * 2)
 
 
+class Tables(Protocol):
+    """Where text tables are, if not in files."""
+
+    @property
+    def are_used(self) -> bool:
+        """Whether there is any."""
+
+    def put(self, name: str, schema: StructType, text: str) -> dict[str, Any]:
+        """Put a table there; the parameters of a source that reads it, a batch for each of its."""
+
+    def recorded(self, checkpoint: Path, names: Iterable[str]) -> Input:
+        """What each batch of a run read of some tables."""
+
+
 class Lab:
     """A place to write streams, run flows over them and tell what came out."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, tables: Tables | None = None) -> None:
         self.home = home
+        self.tables = tables
         self.runs = 0
 
     def source(
         self, flow: hw.Flow, name: str, text: str, schema: str = SCHEMA, **more: Any
     ) -> hw.Frame:
         """A source over a text table, a micro-batch for each of its batches."""
-        write(self.home / name, schema, text)
         settings: dict[str, Any] = {
-            "format": "parquet",
-            "path": str(self.home / name),
             "schema": schema,
             "event_time": "ts",
             "watermark": "0 seconds",
             "id": "id",
-            "options": {"maxFilesPerTrigger": 1},
+            **self._put(name, schema, text, stream=more.get("stream", True)),
         }
         return flow.source(name, **{**settings, **more})
 
+    def _put(self, name: str, schema: str, text: str, *, stream: bool) -> dict[str, Any]:
+        """Put a text table where its source is to read it, and say how."""
+        if self.tables is not None:
+            if not stream:
+                pytest.skip("a topic is always read as a stream")
+            return self.tables.put(name, _parsed(schema), text)
+        write(self.home / name, schema, text)
+        return {
+            "format": "parquet",
+            "path": str(self.home / name),
+            "options": {"maxFilesPerTrigger": 1},
+        }
+
+    def taken(self, mode: str) -> str:
+        """What `auto` takes where it takes a mode over files: a topic may not last for a replay."""
+        return mode if self.tables is None else "eager"
+
     def run(self, flow: hw.Flow, capture: str | dict[str, list[str]], **more: Any) -> hw.Store:
         """The store after a whole run."""
+        if self.tables is not None and not self.tables.are_used:
+            pytest.skip("the flow has no source over a text table that could be a topic")
         self.runs += 1
         path = self._store(self.runs)
         flow.start(store=path, capture=capture, available_now=True, **more).wait()
