@@ -10,11 +10,12 @@ import pytest
 
 import headwater as hw
 from tests.restart.soaking import EVERY, WINDOW, Soak, soak, turn_of
+from tests.support import amount
 
 
 @pytest.mark.parametrize(
     ("changes", "kills", "seed"),
-    [(7, 2, 3), pytest.param(30, 6, 11, marks=pytest.mark.long)],
+    [(amount(4, 7), amount(1, 2), 3), pytest.param(30, 6, 11, marks=pytest.mark.long)],
 )
 def test_each_event_has_its_results_once(
     tmp_path: Path, changes: int, kills: int, seed: int
