@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _WIDE = 860
 """What fits beside a page's navigation; a wider diagram is drawn downwards if that is narrower."""
+_LETTER = 5.5
+"""How wide a letter of a group's title is, about: its frame is no narrower than that."""
 
 
 def svg(text: str) -> str:
@@ -52,6 +54,7 @@ def _groups(diagram: Diagram, layout: Layout) -> Iterator[str]:
             continue
         left = min(box.x - box.width / 2 for box in inside) - 10
         right = max(box.x + box.width / 2 for box in inside) + 10
+        right = max(right, min(left + 16 + _LETTER * len(title), layout.width - 1))
         top = min(box.y - box.height / 2 for box in inside) - 22
         bottom = max(box.y + box.height / 2 for box in inside) + 8
         yield (
