@@ -43,6 +43,16 @@ def test_a_flow_needs_a_sink_and_sane_settings(spark: SparkSession, lab: Lab) ->
     assert not Path(store).exists()
 
 
+def test_a_window_of_a_stream_needs_a_watermark(spark: SparkSession, lab: Lab) -> None:
+    (lab.home / "csv").mkdir()
+    flow = hw.Flow("open", spark)
+    path = str(lab.home / "csv")
+    a = flow.source("a", format="csv", path=path, schema="id bigint, ts timestamp", event_time="ts")
+    flow.sink("out", a.groupBy(F.window("ts", "5 seconds")).count())
+    store = str(lab.home / "store")
+    refused(flow, "give the source event_time= and watermark=, or stream=False", store=store)
+
+
 def test_a_checkpoint_belongs_to_one_flow_and_one_store(spark: SparkSession, lab: Lab) -> None:
     store, checkpoint = str(lab.home / "store"), str(lab.home / "cp")
     counted(spark, lab).start(store=store, checkpoint=checkpoint, available_now=True).wait()
