@@ -82,7 +82,13 @@ def tidy(notebook: NotebookNode) -> None:
     for cell in code(notebook):
         cell.execution_count = None
         kept = [o for o in cell.outputs if o.output_type != "stream" or o.name == "stdout"]
-        cell.outputs = kept
+        cell.outputs = []
+        for output in kept:
+            last = cell.outputs[-1] if cell.outputs else None
+            if output.output_type == "stream" and last and last.output_type == "stream":
+                last.text += output.text  # A slow kernel sends what was printed in pieces.
+            else:
+                cell.outputs.append(output)
         for output in kept:
             if output.output_type == "execute_result":
                 output.execution_count = None
