@@ -15,10 +15,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater import store as stores
-from headwater.capture.files import file_key
 from headwater.errors import IdCollision, StoreError, UnknownId
 from headwater.query import Store
 from headwater.store import EmbeddedWriter
+from headwater.store.files import file_key
 from headwater.store.ids import identity_hash
 from tests.store.small import TIME, at, batch, flow, rows, sink, source, stopped
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from headwater.capture.arrivals import Arrival, Arrivals
 from headwater.capture.dead_letters import DeadLetters
 from headwater.capture.decode import Decoded, decode, decode_records
-from headwater.capture.files import Files
 from headwater.capture.kafka_sink import TopicWriter, require_origins, with_origins
 from headwater.capture.listening import NOBODY, Brought, Listener
 from headwater.capture.offsets import Offsets
@@ -31,6 +30,7 @@ from headwater.live.reading import read_times
 from headwater.lowering.identity import has_files
 from headwater.lowering.kafka import in_topics
 from headwater.store.batch import ID, TIME, Batch, Committed, ResultSet
+from headwater.store.files import Files
 from headwater.store.lake.staging import unstage
 from headwater.store.lake.writer import LakeWriter
 from headwater.times import EPOCH, as_numbers, micros

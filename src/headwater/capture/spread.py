@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
     from headwater.capture.arrivals import Arrival
     from headwater.capture.dead_letters import DeadLetters
-    from headwater.capture.files import Files
     from headwater.flow.flow import Flow
     from headwater.live.parallel.graph import SpreadGraph
     from headwater.lowering.outputs import Outputs, Part
     from headwater.store.batch import Committed
+    from headwater.store.files import Files
     from headwater.store.lake.tables import Added
     from headwater.store.lake.writer import LakeWriter
 

@@ -109,7 +109,7 @@ def _by_column(source: Source, ids: Ids, files: Sequence[str]) -> pa.Table:
 def _by_position(source: Source, ids: Ids, query: Query) -> pa.Table:
     keys = ids >> 32
     tables = []
-    for key, path in _numbered(source, {int(key) for key in keys}, query).items():
+    for key, path in _numbered(source, set(np.unique(keys).tolist()), query).items():
         if not os.path.exists(path):
             raise gone(source, path)
         rows = ids[keys == key] & 0xFFFFFFFF
@@ -126,7 +126,7 @@ def _numbered(source: Source, keys: set[int], query: Query) -> dict[int, str]:
 
     A run that carries no ids, as with `intervals` and `ancestors`, does not tell of any.
     """
-    from headwater.capture.files import Files
+    from headwater.store.files import Files
 
     known = query(
         "SELECT file_key, path FROM files WHERE source_no = ? "
