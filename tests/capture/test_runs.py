@@ -51,6 +51,25 @@ def test_batch_sources_run_once_and_close_every_window(flow: hw.Flow, lab: Lab) 
         flow.start(store=str(lab.home / f"store-{lab.runs}"))
 
 
+@pytest.mark.parametrize("capture", ["eager", "intervals", "ancestors"])
+def test_files_of_any_name_are_found_by_their_place(capture: str, flow: hw.Flow, lab: Lab) -> None:
+    folder = lab.home / "old & new"
+    write(folder, SCHEMA, A)
+    for number, file in enumerate(sorted(folder.glob("*.parquet"))):
+        file.rename(folder / f"Zürich + 100% (a)=b #{number}.parquet")
+    a = flow.source(
+        "a", format="parquet", path=folder, schema=SCHEMA, event_time="ts", watermark="0 seconds"
+    )
+    flow.sink("out", a.groupBy(F.window("ts", "5 seconds")).count())
+    store = lab.run(flow, capture)
+    [result] = store.results("out")["result_id"].to_pylist()
+    assert sorted(store.backward("out", result)["a.id"].to_pylist()) == [1, 2]
+    first = min(folder.glob("*.parquet"))
+    for place in ((first.name, 0), (str(first), 1)):
+        assert store.forward("a", place)["result_id"].to_pylist() == [result]
+    assert store.mark("a", where="id = 2").records == 1
+
+
 def test_any_dataframe_may_be_a_source(flow: hw.Flow, lab: Lab, spark: SparkSession) -> None:
     write(lab.home / "in", SCHEMA, A)
     df = (

@@ -120,12 +120,7 @@ def files() -> Any:
         {"file_key": [3, 4, 5], "path": ["/d/a.parquet", "/d/b.parquet", "/e/b.parquet"]}
     )
 
-    def query(sql: str, params: list[Any]) -> pa.Table:
-        _, name, end = params
-        paths = known["path"].to_pylist()
-        return known.filter(pa.array([path == name or path.endswith(end) for path in paths]))
-
-    return query
+    return lambda sql, params: known
 
 
 def test_places_in_files(files: Any) -> None:
@@ -144,7 +139,7 @@ def test_places_in_files(files: Any) -> None:
 
 
 def test_the_path_of_files(tmp_path: Path) -> None:
-    from headwater.store.reread import local
+    from headwater.store.files import local
 
     assert local("file:///data/a%20b.parquet") == "/data/a b.parquet"
     assert local(str(tmp_path)) == str(tmp_path)

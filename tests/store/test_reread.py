@@ -122,6 +122,8 @@ def test_parquet_by_position_in_files_that_the_store_was_not_told_of(
     key = file_key(f"file:{data}/b.parquet")
     store = opened([key << 32 | 1], id=BY_PLACE)
     assert rows(store.backward("stopped", 7), "id", "name") == [(key << 32 | 1, "anna")]
+    assert store.forward("reports", ("b.parquet", 1))["result_id"].to_pylist() == [7]
+    assert store.forward("reports", ("a.parquet", 0))["result_id"].to_pylist() == [None]
     (data / "b.parquet").unlink()
     with pytest.raises(StoreError, match="1 record .* is no longer in .*; put its file back"):
         store.backward("stopped", 7)

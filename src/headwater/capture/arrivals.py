@@ -11,7 +11,7 @@ import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from headwater.store.reread import local
+from headwater.store.files import local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from headwater.capture.decode import decode, decode_records
 from headwater.capture.kafka_sink import ORIGINS, TopicWriter
 from headwater.capture.write import TableWriter, given_on
-from headwater.lowering.identity import ROW_BITS
 from headwater.lowering.outputs import CONTENT, ID, OUTPUT
 from headwater.store.batch import BASE, SEQ
+from headwater.store.files import ROW_BITS
 from headwater.store.lake.scanning import equip, numbered, scanned
 from headwater.store.lake.staging import letters_of, read, staged, unstage
 from headwater.store.lake.tasks import (

@@ -18,7 +18,7 @@ from headwater.flow.first_filters import wanted_first
 from headwater.lowering.identity import has_files, id_column
 from headwater.lowering.plain import read_again
 from headwater.lowering.sources import event_time
-from headwater.store.reread import local
+from headwater.store.files import local
 from headwater.times import NO_TIME
 
 if TYPE_CHECKING:

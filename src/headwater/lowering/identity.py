@@ -11,12 +11,10 @@ from headwater.columns import identity_hash, quoted
 from headwater.flow.kafka import Topics
 from headwater.flow.sourcing import FILE_FORMATS
 from headwater.lowering.kafka import in_topics, place_column
+from headwater.store.files import FILE_BITS, ROW_BITS
 
 if TYPE_CHECKING:
     from headwater.flow.nodes import Source
-
-FILE_BITS = 31
-ROW_BITS = 32
 
 
 def id_column(node: Source, records: DataFrame) -> Column:

@@ -9,9 +9,10 @@ from pyspark.sql import functions as F
 
 from headwater.columns import identity_hash, quoted
 from headwater.errors import StoreError
-from headwater.lowering.identity import ROW_BITS, file_key
+from headwater.lowering.identity import file_key
 from headwater.store import reread
 from headwater.store.batch import ID, TIME
+from headwater.store.files import ROW_BITS, local, numbered
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,9 +69,7 @@ def beside(
 
 def _by_position(spark: SparkSession, source: Source, query: Query) -> DataFrame:
     definition = source.definition
-    files = query(f"SELECT path FROM files WHERE source_no = {source.no}")["path"].to_pylist()
-    if not files:  # a run that carried no ids told of none
-        files = reread.data_files(str(definition["path"]), definition.get("options") or {}) or []
+    files = [local(path) for path in numbered(source, query).values()]
     moment = definition.get("event_time")
     time = (F.lit(None) if moment is None else F.expr(str(moment))).cast("timestamp").alias(TIME)
     form = str(definition["schema"])
@@ -78,8 +77,8 @@ def _by_position(spark: SparkSession, source: Source, query: Query) -> DataFrame
         nothing = F.lit(None).cast("bigint").alias(ID)
         return spark.createDataFrame([], form).select(nothing, time, "*")
     for path in files:
-        if not os.path.exists(reread.local(path)):
-            raise reread.gone(source, reread.local(path))
+        if not os.path.exists(path):
+            raise reread.gone(source, path)
     options = {k: str(v) for k, v in (definition.get("options") or {}).items()}
     rows = spark.read.schema(form).options(**options).parquet(*files)
     key = F.shiftleft(file_key(), ROW_BITS).bitwiseOR(F.col("_metadata.row_index"))

@@ -35,7 +35,8 @@ from headwater.replay.lowering import BATCH, as_event_time
 from headwater.replay.slicing import Slice, contains
 from headwater.store.batch import ID, SEQ
 from headwater.store.batch import TIME as STORED_TIME
-from headwater.store.reread import gone, local
+from headwater.store.files import local
+from headwater.store.reread import gone
 from headwater.store.schema import quoted as sql_name
 
 if TYPE_CHECKING:

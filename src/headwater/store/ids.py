@@ -14,6 +14,7 @@ import xxhash
 
 from headwater.errors import UnknownId
 from headwater.store import topics
+from headwater.store.files import ROW_BITS, numbered
 
 if TYPE_CHECKING:
     from headwater.store.catalog import Source
@@ -95,17 +96,15 @@ def _position(source: Source, value: tuple[Any, ...], query: Query) -> int:
     if len(value) != 2:
         raise UnknownId(f"a place in source {source.name!r} is (file name, row), not {value!r}")
     name, row = str(value[0]), int(value[1])
-    files = query(
-        "SELECT file_key, path FROM files WHERE source_no = ? AND (path = ? OR ends_with(path, ?))",
-        [source.no, name, "/" + name.lstrip("/")],
-    ).to_pylist()
-    exact = [file for file in files if file["path"] == name] or files
+    files = numbered(source, query)
+    exact = [key for key, path in files.items() if path == name]
+    exact = exact or [key for key, path in files.items() if path.endswith("/" + name.lstrip("/"))]
     if len(exact) != 1:
         what = "has no file" if not exact else f"has {len(exact)} files"
         raise UnknownId(f"source {source.name!r} {what} {name!r}; give its full path")
-    if not 0 <= row < 1 << 32:
+    if not 0 <= row < 1 << ROW_BITS:
         raise UnknownId(f"{PurePosixPath(name).name} has no row {row}")
-    return int(exact[0]["file_key"]) << 32 | row
+    return exact[0] << ROW_BITS | row
 
 
 def _bytes(value: Any, type: str) -> bytes:

@@ -20,6 +20,7 @@ from headwater.errors import PredicateError, StoreError
 from headwater.store import reread, topics
 from headwater.store.batch import ID, SEQ, TIME
 from headwater.store.failures import one_line
+from headwater.store.files import ROW_BITS, data_files, local, numbered
 from headwater.store.ingest import visible
 from headwater.store.schema import quoted
 from headwater.store.select import QueryFailed
@@ -80,8 +81,7 @@ def again(query: Query, source: Source, where: str) -> Ids:
         elif (
             source.id["kind"] == "column"
             and source.definition["format"] == "parquet"
-            and (files := reread.data_files(path, source.definition.get("options") or {}))
-            is not None
+            and (files := data_files(path, source.definition.get("options") or {})) is not None
         ):
             if not files:
                 raise reread.gone(source, path, _BY_IDS)
@@ -105,15 +105,14 @@ def refused(where: str, error: BaseException) -> PredicateError:
 
 
 def _by_position(query: Query, source: Source, where: str) -> list[Ids]:
-    rows = query("SELECT file_key, path FROM files WHERE source_no = ?", [source.no])
     found = []
-    for row in rows.to_pylist():
-        path = reread.local(row["path"])
+    for key, told in numbered(source, query).items():
+        path = local(told)
         if not os.path.exists(path):
             raise reread.gone(source, path, _BY_IDS)
         relation = "read_parquet(?, file_row_number=true)"
         places = _parquet(source, relation, [path], "file_row_number", where)
-        found.append(places + (row["file_key"] << 32))
+        found.append(places + (key << ROW_BITS))
     return found
 
 

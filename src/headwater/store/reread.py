@@ -6,12 +6,11 @@ need Spark's own reader and hash.
 
 from __future__ import annotations
 
-import fnmatch
+import glob
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlparse
+from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
@@ -23,6 +22,7 @@ from headwater.errors import StoreError
 from headwater.store import topics
 from headwater.store.batch import ID, TIME
 from headwater.store.failures import one_line
+from headwater.store.files import data_files, local, numbered
 from headwater.store.ingest import collision, visible
 from headwater.store.schema import quoted
 
@@ -109,7 +109,8 @@ def _by_column(source: Source, ids: Ids, files: Sequence[str]) -> pa.Table:
 def _by_position(source: Source, ids: Ids, query: Query) -> pa.Table:
     keys = ids >> 32
     tables = []
-    for key, path in _numbered(source, set(np.unique(keys).tolist()), query).items():
+    for key, path in numbered(source, query, np.unique(keys).tolist()).items():
+        path = local(path)
         if not os.path.exists(path):
             raise gone(source, path)
         rows = ids[keys == key] & 0xFFFFFFFF
@@ -119,25 +120,6 @@ def _by_position(source: Source, ids: Ids, query: Query) -> pa.Table:
         shifted = table[ID].to_numpy() + (key << 32)
         tables.append(table.set_column(0, ID, pa.array(shifted)))
     return pa.concat_tables(tables) if tables else _schema(source).empty_table()
-
-
-def _numbered(source: Source, keys: set[int], query: Query) -> dict[int, str]:
-    """The files with these numbers; one that the store was not told of is looked for.
-
-    A run that carries no ids, as with `intervals` and `ancestors`, does not tell of any.
-    """
-    from headwater.store.files import Files
-
-    known = query(
-        "SELECT file_key, path FROM files WHERE source_no = ? "
-        "AND file_key IN (SELECT unnest(?::BIGINT[]))",
-        [source.no, sorted(keys)],
-    )
-    files = {file["file_key"]: local(file["path"]) for file in known.to_pylist()}
-    if unknown := keys - files.keys():
-        path = local(str(source.definition["path"]))
-        files |= Files(source.name, path).numbered(unknown)
-    return files
 
 
 def _parquet(
@@ -257,52 +239,9 @@ def _schema(source: Source) -> pa.Schema:
     return pa.schema([(ID, pa.int64()), (TIME, time), *source.schema])
 
 
-def local(path: str) -> str:
-    """A file URI as a plain path."""
-    if path.startswith("file:"):
-        return unquote(urlparse(path).path)
-    return path
-
-
 def _exists(path: str) -> bool:
     place = Path(local(path))
-    return place.exists() or any(True for _ in _glob(place))
-
-
-def _glob(place: Path) -> list[Path]:
-    import glob
-
-    return [Path(found) for found in glob.glob(str(place))]
-
-
-def data_files(path: str, options: Mapping[str, Any]) -> list[str] | None:
-    """The data files that Spark reads below a path; None where only Spark can tell."""
-    if "://" in path and not path.startswith("file:"):
-        return None
-    given = {key.lower(): str(value) for key, value in options.items()}
-    pattern = given.get("pathglobfilter", "*")
-    files: list[str] = []
-    for place in _glob(Path(local(path))):
-        if place.is_file():
-            files.append(str(place))
-        for folder, folders, names in os.walk(place):
-            if "_spark_metadata" in folders:
-                return None
-            if any("=" in name for name in folders) and not _hidden(folder):
-                return None
-            folders[:] = sorted(name for name in folders if not _hidden(name))
-            if folder != str(place) and given.get("recursivefilelookup") != "true":
-                continue
-            files += [
-                os.path.join(folder, name)
-                for name in sorted(names)
-                if not _hidden(name) and fnmatch.fnmatch(name, pattern)
-            ]
-    return files
-
-
-def _hidden(name: str) -> bool:
-    return name.startswith(("_", "."))
+    return place.exists() or any(glob.iglob(str(place)))
 
 
 def _spark_name(name: str) -> str:
