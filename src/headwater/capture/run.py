@@ -122,7 +122,7 @@ class Run:
         """Start the query anew with a later watermark, if silence allows one."""
         if self._launch is None or self._sink.silence is None:
             return
-        if not self._waits():
+        if not self._is_seen_waiting():
             # Starting and working take their time, and what comes meanwhile is not heard yet.
             self._sink.silence.advanced()
             return
@@ -137,11 +137,18 @@ class Run:
             self._sink.close()
             self._sink, self.query = self._launch.advance(watermark)
 
-    def _waits(self) -> bool:
-        """Whether the query waits for data: it looks for some in between."""
-        assert self.query is not None
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the query has looked for something to do since its last batch, and found nothing.
+
+        Between a batch and one without data that closes its windows no batch runs either.
+        """
+        return self.query is not None and self.query.status["message"].startswith("Waiting")
+
+    def _is_seen_waiting(self) -> bool:
+        """Whether the query is waiting: it looks for data in between."""
         for _ in range(_GLANCES):
-            if self.query.status["message"].startswith("Waiting"):
+            if self.is_waiting:
                 return True
             time.sleep(_GLANCE)
         return False

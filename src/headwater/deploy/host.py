@@ -191,7 +191,7 @@ class Host:
         """Wait until all events that are published have gone through; false if it took too long."""
         until = time.monotonic() + timeout
         while time.monotonic() < until and not self.wait(0):
-            if all(_is_idle(deployment) for deployment in self.deployments.values()):
+            if self._is_idle():
                 return True
             time.sleep(_BREATH)
         return False
@@ -206,6 +206,15 @@ class Host:
         if name not in self.deployments:
             self.deployments[name] = Deployment(self, name)
         return self.deployments[name]
+
+    def _is_idle(self) -> bool:
+        """Whether nothing waits or is being worked on."""
+        from headwater.deploy.monitoring.measuring import all_idle
+
+        deployments = list(self.deployments.values())
+        if any(deployment.doing is not None for deployment in deployments):
+            return False
+        return all_idle(unit for deployment in deployments for unit in deployment.units)
 
     def _let_go(self) -> None:
         self._mailbox.close()
@@ -280,10 +289,3 @@ class Host:
         else:
             raise RunError(f"{action!r} is nothing that a host does")
         return {"version": deployment.version}
-
-
-def _is_idle(deployment: Deployment) -> bool:
-    """Whether nothing waits or is being worked on."""
-    from headwater.deploy.monitoring.measuring import is_idle
-
-    return deployment.doing is None and all(is_idle(unit) for unit in deployment.units)
