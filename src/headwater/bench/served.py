@@ -152,7 +152,8 @@ def _asking(
     for place, beside in enumerate(besides):
         rate = GOALS[beside]
         with _flowing(home, store, beside == "beside") as port:
-            _ask(port, asked["backward"], rate, min(2.0, seconds))
+            for paths in asked.values():
+                _ask(port, paths, rate, min(2.0, seconds))
             for name, paths in asked.items():
                 progress(f"{name}, {beside}", place + 1, 3)
                 outcome = _ask(port, paths, rate, 2 * seconds)

@@ -19,12 +19,14 @@ import pyarrow.compute as pc
 from headwater.errors import UnsupportedError
 from headwater.query import records
 from headwater.query.columns import FIXED
+from headwater.query.live import live_flows
 from headwater.query.results import ask, view
 from headwater.store.among import FEW, among
 from headwater.store.batch import ID, SEQ, TIME
 from headwater.store.compaction import COMPACTED
 
 if TYPE_CHECKING:
+    from headwater.query.live import LiveFlow
     from headwater.query.predicate import Selection
     from headwater.replay.engine import Engine
     from headwater.store.catalog import Catalog, Sink, Source
@@ -51,7 +53,7 @@ _OF_RECORDS = pa.schema(
 
 
 _FRESH = 1.0
-"""Seconds for which an answer to how far edges are sorted is used again."""
+"""Seconds for which what a moment ago was so is taken to be so still, where that stays exact."""
 
 
 class Edges:
@@ -63,6 +65,8 @@ class Edges:
         self._flow = flow
         self._engine: Engine | None = None
         self._compacted = (0, -math.inf)
+        self._not_live: dict[str, float] = {}
+        """Flows that kept no live graph, and when that was asked."""
 
     @property
     def engine(self) -> Engine:
@@ -166,6 +170,19 @@ class Edges:
             upto = int(self.reader.query(COMPACTED)[0][0].as_py())
             self._compacted = (upto, now)
         return upto
+
+    def live_flow(self, name: str) -> LiveFlow | None:
+        """A flow with a live graph; None if it keeps none, or kept none a moment ago.
+
+        Without one nothing is known of what is final, and that is never wrong to say.
+        """
+        now = time.monotonic()
+        if now - self._not_live.get(name, -math.inf) <= _FRESH:
+            return None
+        found = live_flows(self.reader, name).get(name)
+        if found is None:
+            self._not_live[name] = now
+        return found
 
     def rows_of_step(self, sink: Sink, source: Source, results: Ids, keys: Ids) -> pa.Table:
         """The rows of a step in terms of which a sink is captured, by their keys."""

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from headwater.flow.reach import OWN_BATCH
 from headwater.query import records
-from headwater.query.live import live_flows
 from headwater.store.among import among
 from headwater.store.batch import ID
 from headwater.store.batch import TIME as STORED_TIME
 from headwater.times import NO_TIME
 
 if TYPE_CHECKING:
+    from headwater.query.edges import Edges
     from headwater.query.live import LiveFlow
     from headwater.store.catalog import Source
     from headwater.store.reader import Reader
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 Ids = npt.NDArray[np.int64]
 
 
-def final(reader: Reader, source: Source, ids: Ids) -> dict[int, bool | None]:
+def final(found: Edges, source: Source, ids: Ids) -> dict[int, bool | None]:
     """By record: whether it can reach no more; None where that is not known."""
     if not source.is_stream:
         return dict.fromkeys(ids.tolist(), True)
-    flow = live_flows(reader, source.flow).get(source.flow)
+    flow, reader = found.live_flow(source.flow), found.reader
     if flow is None or source.name not in flow.described:
         return dict.fromkeys(ids.tolist(), None)
     if flow.finished:

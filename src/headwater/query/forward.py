@@ -72,7 +72,7 @@ def forward(
     fields = [field for sink in sinks for field in own.fields(sink)]
     shown = fixed("sink", "result_id", "event_time", "final")
     answer = united(tables, pa.schema([(ASKED, pa.int64()), *shown, *fields]))
-    ends = final(reader, source, np.unique(answer[ASKED].to_numpy()))
+    ends = final(found, source, np.unique(answer[ASKED].to_numpy()))
     past = pa.array([ends[i] for i in answer[ASKED].to_pylist()], pa.bool_())
     answer = answer.set_column(4, "final", past)
     if many:

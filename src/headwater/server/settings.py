@@ -41,7 +41,7 @@ class Limits:
     """Connections that follow something, in all."""
     vertices: int = 5_000
     """Vertices of one sample of the live graph."""
-    workers: int = 3
+    workers: int = max(2, os.cpu_count() or 1)
     """Queries of the store at the same time; others wait."""
     waiting: int = 256
     """Requests that wait for one of them; more are told to come later."""
